@@ -72,13 +72,3 @@ func TestVariablesAreSet(t *testing.T) {
 		}
 	}
 }
-
-func TestAnUnknownTopologyIsNamed(t *testing.T) {
-	_, err := compose.Load(t.Context(), "..", "ring")
-	if err == nil || !strings.Contains(err.Error(), `"ring"`) || !strings.Contains(err.Error(), "single, master-slave, sentinel, cluster") {
-		t.Errorf("the error is %v", err)
-	}
-	if _, err := compose.Load(t.Context(), t.TempDir(), ""); err == nil || !strings.Contains(err.Error(), "checkout") {
-		t.Errorf("the error outside a checkout is %v", err)
-	}
-}

@@ -136,18 +136,3 @@ func TestCohortTellsOnlyTheCallerWhoseLeaseWasOver(t *testing.T) {
 		mustRelease(t, lease)
 	})
 }
-
-// A server that gives no answer says more than that the caller's wait is over: whether another has the key is not known then.
-func TestCohortTellsThatTheServerIsAway(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake(t, time.Minute)
-		f.acquire = func(Request) error {
-			time.Sleep(2 * time.Second) // the time of a request
-			return ErrUnavailable
-		}
-		_, err := newCohort(t, f, HandOff{}).Acquire(t.Context(), "k", WaitAtMost(time.Second))
-		if !errors.Is(err, ErrUnavailable) || errors.As(err, new(OtherHolder)) {
-			t.Errorf("got %v, want ErrUnavailable", err)
-		}
-	})
-}

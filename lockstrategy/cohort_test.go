@@ -157,19 +157,6 @@ func TestCohortEndsAContextBeforeItHandsOff(t *testing.T) {
 	mustRelease(t, lease)
 }
 
-func TestCohortPassesOnAfterAnError(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, broken := newFake(t, time.Minute), errors.New("broken")
-		f.acquire = func(Request) error { return broken }
-		c := newCohort(t, f, HandOff{})
-		for range 3 {
-			if _, err := c.Acquire(t.Context(), "k"); !errors.Is(err, broken) {
-				t.Fatalf("got %v", err)
-			}
-		}
-	})
-}
-
 // Three hundred callers, each finding out by itself after a second, would take five minutes. How long it takes is the
 // subject.
 func TestCohortTellsEverybodyThatTheBackendIsAway(t *testing.T) {
@@ -261,6 +248,24 @@ func TestCohortHandsOffNoLeaseWithOneCallersBounds(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A lock that is opened and closed tells the callers that wait in its cohort.
+func TestALockIsClosedWithItsCohort(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lock, err := Open(NameProcess, Backends{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = mustAcquire(t, lock, "k")
+		waits := make(chan error)
+		go func() { _, err := lock.Acquire(t.Context(), "k", WaitAtMost(time.Hour)); waits <- err }()
+		synctest.Wait()
+		_ = lock.Close()
+		if err := <-waits; !errors.Is(err, ErrUnavailable) {
+			t.Errorf("the caller got %v, want ErrUnavailable", err)
+		}
+	})
 }
 
 // A cohort that is closed tells the callers that wait. A lease that was on its way to a caller that has left goes back.

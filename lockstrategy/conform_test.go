@@ -93,7 +93,7 @@ func inMemory(t *testing.T, wire *locktest.Wire, dial func() (net.Conn, error)) 
 	if wire != nil {
 		near = wire.Before(t, dial)
 	}
-	c := inMemoryClient(near)
+	c := testenv.InBubble(near)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }

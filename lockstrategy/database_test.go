@@ -288,6 +288,19 @@ func TestADatabaseThatRefusesIsNamed(t *testing.T) {
 	}
 }
 
+// A database that may not create the table grants nothing, and its answer is told.
+func TestADatabaseThatCreatesNoTable(t *testing.T) {
+	db := sqliteFile(t)(t, locktest.Settings{})
+	must(db.DB())(t).SetMaxOpenConns(1) // query_only is a setting of the connection
+	if err := db.Exec("PRAGMA query_only(1)").Error; err != nil {
+		t.Fatal(err)
+	}
+	_, err := databaseLock(t, db, 0).Acquire(t.Context(), "k", lockstrategy.TryOnce())
+	if !errors.Is(err, lockstrategy.ErrUnavailable) || !strings.Contains(err.Error(), "readonly") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestNamesThatADatabaseCannotKeep(t *testing.T) {
 	lock := databaseLock(t, sqliteFile(t)(t, locktest.Settings{}), 0)
 	for _, key := range []string{"", strings.Repeat("k", 256)} {

@@ -2,10 +2,13 @@ package lockstrategy_test
 
 import (
 	"context"
+	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -31,6 +34,27 @@ func advances(around func(request *pb.TxnRequest, reply *pb.TxnResponse, send fu
 func leaseOf(txn *pb.TxnRequest) int64 { return txn.Success[0].GetRequestPut().Lease }
 
 var errUnanswered = status.Error(codes.Unavailable, "the reply was lost")
+
+// A request may be executed although the servers say that it took too long. Its key is deleted, long before its lease would end.
+func TestEtcdARequestThatTookTooLongLeavesNoKey(t *testing.T) {
+	t.Parallel()
+	addrs := etcdServers(t, 1).Addrs()
+	admin, late := etcdClient(t, addrs), new(atomic.Bool)
+	client := etcdClient(t, addrs, grpc.WithChainUnaryInterceptor(func(
+		ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption,
+	) error {
+		err := invoke(ctx, method, request, reply, conn, options...)
+		if _, txn := request.(*pb.TxnRequest); txn && err == nil && late.CompareAndSwap(false, true) {
+			return rpctypes.ErrGRPCTimeout
+		}
+		return err
+	}))
+	_, err := etcdLock(t, client, lockstrategy.Timing{Expiry: time.Hour}).Acquire(t.Context(), "k")
+	if !errors.Is(err, lockstrategy.ErrUnavailable) || !late.Load() {
+		t.Errorf("got %v", err)
+	}
+	testenv.Eventually(t, "the key is gone", func() bool { return len(etcdKeys(t, admin, "k")) == 0 })
+}
 
 // A request that arrives after its waiter has become the holder must not give the key the older lease: nobody renews that one.
 func TestEtcdALateAdvanceChangesNothing(t *testing.T) {

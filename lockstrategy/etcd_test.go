@@ -205,7 +205,7 @@ func TestEtcdAnIdleLeaseThatWasRevokedIsReplaced(t *testing.T) {
 	}
 }
 
-// A lock that asks for a lease each time needs twice the requests.
+// A lock that asks for a lease each time needs twice the requests. A caller that is refused leaves its lease for the next one, too.
 func TestEtcdALeaseIsUsedAgain(t *testing.T) {
 	t.Parallel()
 	addrs := etcdServers(t, 1).Addrs()
@@ -219,6 +219,17 @@ func TestEtcdALeaseIsUsedAgain(t *testing.T) {
 	if requests := sent.Load() - before; requests != 20 {
 		t.Errorf("10 locks took %d requests, want one to acquire and one to release each", requests)
 	}
+	held := must(etcdLock(t, etcdClient(t, addrs), lockstrategy.Timing{}).Acquire(t.Context(), "k"))(t)
+	before = sent.Load()
+	for range 10 {
+		if _, err := lock.Acquire(t.Context(), "k", lockstrategy.TryOnce()); !errors.Is(err, lockstrategy.ErrTaken) {
+			t.Error(err)
+		}
+	}
+	if requests := sent.Load() - before; requests != 10 {
+		t.Errorf("10 refusals took %d requests, want one each", requests)
+	}
+	released(t, held)
 }
 
 // etcd's leases have whole seconds. The holder's own clock does not.
@@ -237,8 +248,10 @@ func TestEtcdALeaseShorterThanASecondEndsInTime(t *testing.T) {
 		t.Errorf("it ended with %v", cause)
 	}
 	testenv.Eventually(t, "the key is free", func() bool { return len(etcdKeys(t, admin, "k")) == 0 })
-	long := must(lock.Acquire(t.Context(), "k", lockstrategy.LeaseFor(time.Hour)))(t)
-	released(t, long)
+	first := must(lock.Acquire(t.Context(), "k"))(t)
+	long := inQueue(t, admin, lock, 2, lockstrategy.LeaseFor(time.Hour)) // it asks for a lease at each try
+	released(t, first)
+	released(t, <-long)
 	testenv.Eventually(t, "no lease of an hour stays", func() bool {
 		return !slices.ContainsFunc(must(admin.Leases(t.Context()))(t).Leases, func(l clientv3.LeaseStatus) bool {
 			left, err := admin.TimeToLive(t.Context(), l.ID)

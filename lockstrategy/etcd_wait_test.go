@@ -73,17 +73,25 @@ func TestEtcdAReleaseWakesTheNextWaiter(t *testing.T) {
 	}
 }
 
-// etcd tells watchers of the past up to 100 ms late. So a waiter watches from the revision of its position, not from before.
+// etcd tells watchers of the past up to 100 ms late. So a waiter watches from the revision of its position, not from before. When the
+// position before its own is deleted, it watches the next one.
 func TestEtcdAWaiterWatchesTheFuture(t *testing.T) {
 	t.Parallel()
 	addrs := etcdServers(t, 1).Addrs()
 	admin, from := etcdClient(t, addrs), make(chan int64, 1)
 	recorded := streams(func(s grpc.ClientStream) grpc.ClientStream { return watching{s, from} })
 	lease := must(etcdLock(t, admin, lockstrategy.Timing{}).Acquire(t.Context(), "k"))(t)
-	waiter := inQueue(t, admin, etcdLock(t, etcdClient(t, addrs, recorded), lockstrategy.Timing{}), 2)
-	position := etcdKeys(t, admin, "k")[1].CreateRevision
-	if first := <-from; first <= position {
+	between := must(admin.Put(t.Context(), etcdQueue("k")+"another", ""))(t).Header.Revision
+	waiter := inQueue(t, admin, etcdLock(t, etcdClient(t, addrs, recorded), lockstrategy.Timing{}), 3)
+	position := etcdKeys(t, admin, "k")[2].CreateRevision
+	if first := <-from; first <= position || position <= between {
 		t.Errorf("it watches from revision %d, and has its position since %d", first, position)
+	}
+	must(admin.Delete(t.Context(), etcdQueue("k")+"another"))(t)
+	select {
+	case <-from:
+	case <-time.After(time.Minute):
+		t.Fatal("it watches no other position")
 	}
 	released(t, lease)
 	released(t, <-waiter)
@@ -111,16 +119,6 @@ func TestEtcdAHolderLearnsOfADeletionThatWasCompacted(t *testing.T) {
 	}
 	if cause := context.Cause(lease.Context()); !errors.Is(cause, lockstrategy.ErrGone) {
 		t.Errorf("the lease ended with %v", cause)
-	}
-}
-
-func TestEtcdTokensGrow(t *testing.T) {
-	t.Parallel()
-	lock := open(t, lockstrategy.NameEtcd, lockstrategy.Backends{
-		Etcd: etcdClient(t, etcdServers(t, 1).Addrs()), HandOff: lockstrategy.HandOff{Count: 10_000, Time: time.Hour},
-	})
-	if err := tokensGrow(t, lock)(); err != nil {
-		t.Error(err)
 	}
 }
 

@@ -18,16 +18,18 @@ func TestGuardHoldsTheLockWhileItRuns(t *testing.T) {
 		inside := 0
 		for range 5 {
 			go func() {
-				err := guard.Do(t.Context(), "k", func(context.Context, uint64) error {
+				var work context.Context
+				err := guard.Do(t.Context(), "k", func(ctx context.Context, _ uint64) error {
 					if inside++; inside != 1 {
 						t.Error("two simultaneously")
 					}
 					time.Sleep(time.Second)
 					inside--
+					work = ctx
 					return nil
 				})
-				if err != nil {
-					t.Error(err)
+				if err != nil || work.Err() == nil {
+					t.Errorf("%v; the work is done, and its context lives: %t", err, work.Err() == nil)
 				}
 			}()
 		}

@@ -37,7 +37,7 @@ func (h Held) Process() string {
 // Locks lists the Redis and RedLock locks of one server, sorted by key. It changes nothing. A server of a cluster lists
 // those of its slots.
 //
-// NOT listed: a lock that only Redisson has taken for a day. The answers are not of one moment.
+// NOT listed: a lock that only Redisson has taken for a day, and one whose whole name is a tag. The answers are not of one moment.
 func Locks(ctx context.Context, client *redis.Client, cluster bool) ([]Held, error) {
 	var all []Held
 	var channels []string
@@ -118,8 +118,8 @@ const noSuchKey = -2 * time.Nanosecond
 // lockOf is the lock whose [grantKey] has this name.
 func lockOf(name string) string {
 	key := strings.TrimPrefix(name, grantPrefix+":")
-	if inner, braced := strings.CutPrefix(key, "{"); braced {
-		return strings.TrimSuffix(inner, "}")
+	if inner := strings.Trim(key, "{}"); key == "{"+inner+"}" && !strings.ContainsAny(inner, "{}") {
+		return inner
 	}
 	return key
 }

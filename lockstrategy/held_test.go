@@ -1,11 +1,18 @@
 package lockstrategy_test
 
 import (
+	"context"
+	"errors"
+	"io"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"locklab/internal/testenv"
 	"locklab/lockstrategy"
+	"locklab/topology"
 )
 
 // A server's locks are listed with owner, token, lease and listeners, while they are held. Nothing else is listed, and nothing changes.
@@ -20,14 +27,14 @@ func TestLocksAreListed(t *testing.T) {
 		if err := free.Release(ctx); err != nil {
 			t.Fatal(err)
 		}
-		want := map[string]uint64{"redlock:k": 0}
-		for _, key := range []string{"lock:pview", "lock:order:{7}"} {
-			lease, err := lock.Acquire(ctx, key)
-			if err != nil {
-				t.Fatal(err)
+		want := map[string]uint64{}
+		for i, key := range []string{"lock:pview", "lock:order:{7}", "{7}:lock"} {
+			want[key] = must(lock.Acquire(ctx, key))(t).FencingToken()
+			if held, err := lockstrategy.Locks(ctx, c, false); err != nil || len(held) != i+1 {
+				t.Fatalf("%s is held, and the list is %v (%v)", key, held, err)
 			}
-			want[key] = lease.FencingToken()
 		}
+		want["redlock:k"] = 0
 		c.Set(ctx, "redlock:k", "its owner", time.Minute)
 		c.Set(ctx, "locklab_grant:{other}", 1, 0)
 		c.Set(ctx, "other", "another program's", 0)
@@ -43,16 +50,66 @@ func TestLocksAreListed(t *testing.T) {
 		}
 		for _, h := range held {
 			token, is := want[h.Key]
-			owner := h.Owner
+			owner, holder := "its owner", "its owner"
 			if h.Key != "redlock:k" {
 				owner = c.HKeys(ctx, h.Key).Val()[0]
+				holder = "process " + owner[:8] + ", attempt " + owner[strings.Index(owner, ":")+1:]
 			}
-			if !is || h.Token != token || h.Owner != owner || h.Left < 20*time.Second || (h.Key == "lock:pview") != (h.Listeners == 1) {
+			if !is || h.Holder() != holder ||
+				h.Token != token || h.Owner != owner || h.Left < 20*time.Second || (h.Key == "lock:pview") != (h.Listeners == 1) {
 				t.Errorf("%+v; want the token %d of %q", h, token, owner)
 			}
 		}
 		if after := c.DBSize(ctx).Val(); after != before {
 			t.Errorf("%d keys became %d", before, after)
 		}
+		hook := new(silentServer)
+		c.AddHook(hook)
+		for _, hook.command = range []string{"scan", "pipeline", "pubsub"} {
+			if held, err := lockstrategy.Locks(ctx, c, false); !errors.Is(err, io.EOF) {
+				t.Errorf("the server does not answer %s, and the list is %v (%v)", hook.command, held, err)
+			}
+		}
 	})
+}
+
+// silentServer is a hook of a client that gets no answer to a command, or to a pipeline.
+type silentServer struct{ command string }
+
+func (s *silentServer) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (s *silentServer) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if cmd.Name() == s.command {
+			cmd.SetErr(io.EOF)
+			return io.EOF
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (s *silentServer) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if s.command == "pipeline" {
+			return io.EOF
+		}
+		return next(ctx, cmds)
+	}
+}
+
+// A server of a cluster counts the listeners of its sharded channels.
+func TestLocksOfAClusterAreListed(t *testing.T) {
+	t.Parallel()
+	ctx, started := testenv.Context(t), testenv.Topology(t, string(topology.Cluster))
+	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: started.Addrs})
+	defer cluster.Close()
+	lock := open(t, lockstrategy.NameRedis, lockstrategy.Backends{Redis: cluster})
+	defer giveBack(t, granted(t, lock, "lock:pview"))
+	waits := cluster.SSubscribe(ctx, "redisson_lock__channel:{lock:pview}")
+	defer waits.Close()
+	must(waits.Receive(ctx))(t)
+	held, err := lockstrategy.Locks(ctx, must(cluster.MasterForKey(ctx, "lock:pview"))(t), true)
+	if err != nil || len(held) != 1 || held[0].Key != "lock:pview" || held[0].Listeners < 1 {
+		t.Errorf("the list is %+v (%v)", held, err)
+	}
 }

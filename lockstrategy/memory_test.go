@@ -1,8 +1,11 @@
 package lockstrategy_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"os"
+	"os/exec"
 	"strconv"
 	"sync"
 	"testing"
@@ -17,6 +20,7 @@ type store struct {
 	mu     sync.Mutex
 	locks  map[string]held
 	number uint64
+	defect string // empty: none
 }
 
 type held struct {
@@ -55,9 +59,12 @@ func (m *memoryLock) grant(g *lockstrategy.Grant) (granted bool, err error) {
 		g.Number = m.number
 		owner := strconv.FormatUint(g.Number, 10)
 		m.locks[g.Key] = held{owner, time.Now().Add(g.Expiry)}
+		if m.defect == "its tokens do not grow" {
+			g.Number = 1
+		}
 		owned := func(change func()) error {
 			return m.ask(func() error {
-				if m.locks[g.Key].owner != owner {
+				if m.locks[g.Key].owner != owner && m.defect != "it frees another's lock" {
 					return fmt.Errorf("%w: %s", lockstrategy.ErrGone, g.Key)
 				}
 				change()
@@ -66,7 +73,11 @@ func (m *memoryLock) grant(g *lockstrategy.Grant) (granted bool, err error) {
 		}
 		expiry := g.Expiry
 		g.Renew = func(context.Context) error {
-			return owned(func() { m.locks[g.Key] = held{owner, time.Now().Add(expiry)} })
+			return owned(func() {
+				if m.defect != "it renews nothing" {
+					m.locks[g.Key] = held{owner, time.Now().Add(expiry)}
+				}
+			})
 		}
 		g.Release = func(context.Context) (int, error) {
 			return lockstrategy.Unknown, owned(func() { delete(m.locks, g.Key) })
@@ -96,8 +107,29 @@ func TestMemoryConforms(t *testing.T) {
 	}
 }
 
+// memoryDefect is the variable that gives the stores of a process a defect.
+const memoryDefect = "LOCKLAB_TEST_DEFECT"
+
+// A lock with one defect does not conform. TestNoLockIsCaught has a lock that excludes nobody.
+func TestTheSuiteFindsADefect(t *testing.T) {
+	if os.Getenv(memoryDefect) != "" {
+		t.Skip("this process has a defect itself")
+	}
+	for _, defect := range []string{"it frees another's lock", "it renews nothing", "its tokens do not grow"} {
+		t.Run(defect, func(t *testing.T) {
+			t.Parallel()
+			suite := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestMemoryConforms$/^alone$", "-test.timeout=5m")
+			suite.Env = append(os.Environ(), memoryDefect+"="+defect)
+			found, err := suite.CombinedOutput()
+			if err == nil || !bytes.Contains(found, []byte("--- FAIL: TestMemoryConforms/alone/")) {
+				t.Errorf("the suite says %v: %s", err, found)
+			}
+		})
+	}
+}
+
 func memoryBackend(cohort bool) locktest.Backend {
-	s := &store{locks: make(map[string]held)}
+	s := &store{locks: make(map[string]held), defect: os.Getenv(memoryDefect)}
 	return locktest.Backend{
 		Fenced: true, Cohort: cohort, Yields: cohort,
 		Open: func(t *testing.T, settings locktest.Settings) locktest.Client {

@@ -13,9 +13,9 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"locklab/history"
+	"locklab/internal/testenv"
 	"locklab/lockstrategy"
 )
 
@@ -93,21 +93,10 @@ func (w *world) start(number int, open modelOpen) (*process, error) {
 		dial = w.server.Dial
 	}
 	p := &process{name: fmt.Sprintf("process %d", number), network: newNetwork(dial, w.program.Seed, number)}
-	p.client = inMemoryClient(p.network.DialContext)
+	p.client = testenv.InBubble(p.network.DialContext)
 	var err error
 	p.lock, err = open(lockstrategy.Backends{Redis: p.client, Expiry: w.program.Lease, HandOff: w.program.HandOff})
 	return p, err
-}
-
-// inMemoryClient opens a client in a bubble.
-func inMemoryClient(dial func(ctx context.Context, network, addr string) (net.Conn, error)) *redis.Client {
-	return redis.NewClient(&redis.Options{
-		Dialer: dial, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true, // as package topology has it
-		Protocol: 2, DisableIdentity: true, ConnMaxIdleTime: -1, PoolSize: 100, // no waiting for a connection: those timers outlive a bubble
-		MaintNotificationsConfig: &maintnotifications.Config{
-			Mode: maintnotifications.ModeDisabled, EndpointType: maintnotifications.EndpointTypeNone, // no request for its address
-		},
-	})
 }
 
 // play runs all callers and all faults, waits until every compensating release is over, and records the locks that are left.

@@ -13,7 +13,7 @@ import (
 
 const (
 	pollInterval = 50 * time.Millisecond // the longest pause of a waiter that is not subscribed (TestAWaiterThatIsNotSubscribedPolls)
-	longestWait  = time.Second           // of one that is: the cost of a lost message (TestTheRightToPublishIsTakenAway)
+	longestWait  = time.Second           // of one that is: the cost of a lost message (TestTheRightToPublishIsTakenAwayFromAll)
 )
 
 // notifier is a strategy that notifies waiters. [Probe] publishes and subscribes with it.

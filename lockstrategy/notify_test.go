@@ -57,7 +57,7 @@ func TestAWaiterThatIsNotSubscribedPolls(t *testing.T) {
 	})
 }
 
-// A caller that waits goes on when the other's lease ends, although nobody notifies it.
+// A caller that waits goes on when the other's lease ends, although nobody notifies it. It does not listen any more then.
 func TestAWaiterNeedsNoNotification(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
 		client := inMemory(t, server)
@@ -70,6 +70,11 @@ func TestAWaiterNeedsNoNotification(t *testing.T) {
 			t.Errorf("it waited %s for a lease of %s", waited, left)
 		}
 		mustRelease(t, lease)
+		time.Sleep(2 * pubsub.IdleTimeout)
+		synctest.Wait()
+		if n := server.PubSubNumSub(channelOf("k"))[channelOf("k")]; n != 0 {
+			t.Errorf("%d still listen", n)
+		}
 	})
 }
 
@@ -84,7 +89,33 @@ func TestAWaiterLooksAtAKeyWithoutExpiry(t *testing.T) {
 		if waited := time.Since(began); waited > 91*time.Second {
 			t.Errorf("it waited %s for a key that was deleted after 90 s", waited)
 		}
+		if sent := server.CommandCount(); sent > 1000 { // a try is a script and three commands in it
+			t.Errorf("in 91 s the server executed %d commands", sent)
+		}
 		mustRelease(t, lease)
+	})
+}
+
+// A server refuses a try for now. The caller tries again after a short pause, although it is subscribed.
+func TestAWaiterTriesAgainSoonAfterARefusal(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
+		another, granted := inMemory(t, server), make(chan *Lease)
+		another.HSet(t.Context(), "k", "java:1", 1)
+		r := newRedis(t, server, Timing{})
+		go func() { granted <- mustAcquire(t, r, "k") }()
+		time.Sleep(longestWait / 2) // it is subscribed
+		var refuses atomic.Bool
+		refuses.Store(true)
+		server.Server().SetPreHook(func(c *wire.Peer, cmd string, _ ...string) bool {
+			refused := cmd == "EVALSHA" && refuses.Load()
+			if refused {
+				c.WriteError("READONLY You can't write against a read only replica.")
+			}
+			return refused
+		})
+		time.Sleep(longestWait)
+		refuses.Store(false)
+		freed(t, another, granted)
 	})
 }
 
@@ -146,7 +177,8 @@ func TestAForcedUnlockIsTold(t *testing.T) {
 	})
 }
 
-// An administrator sees that a key has no expiry. A forced unlock reports that the key is free although nobody may be notified.
+// An administrator sees that a key has no expiry. A forced unlock reports that the key is free although nobody may be
+// notified. Without a server both are errors.
 func TestAnAdminIsTold(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
 		r := newRedis(t, server, Timing{})
@@ -162,6 +194,10 @@ func TestAnAdminIsTold(t *testing.T) {
 		})
 		if freed, err := r.ForceUnlock(t.Context(), "k"); !freed || !errors.Is(err, ErrUnavailable) || server.Exists("k") {
 			t.Errorf("freed: %t, %v; the key is there: %t", freed, err, server.Exists("k"))
+		}
+		server.Close()
+		if s, err := r.Inspect(t.Context(), "k"); !errors.Is(err, ErrUnavailable) {
+			t.Errorf("without a server it says %+v (%v)", s, err)
 		}
 	})
 }
@@ -213,20 +249,6 @@ func TestAWaiterThatLosesItsSubscriptionPolls(t *testing.T) {
 		proxy.Cut()
 		time.Sleep(10 * time.Second)
 		freed(t, commands, granted)
-	})
-}
-
-// A process that may not publish takes it that no other may: it polls although it is subscribed.
-func TestAProcessThatMayNotPublishPolls(t *testing.T) {
-	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
-		r, another := newRedis(t, server, Timing{}), inMemory(t, server)
-		r.hub.Publishing(channelOf("k"))(pubsub.Unknown)
-		another.HSet(t.Context(), "k", "java:1", 1)
-		another.PExpire(t.Context(), "k", time.Hour)
-		granted := make(chan *Lease)
-		go func() { granted <- mustAcquire(t, r, "k") }()
-		time.Sleep(longestWait * 3 / 2)
-		freed(t, another, granted)
 	})
 }
 

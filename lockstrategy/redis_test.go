@@ -58,59 +58,6 @@ func TestRedisSpeaksRedisson(t *testing.T) {
 	})
 }
 
-// A holder of another kind, such as a Java service, excludes us; its message wakes us long before
-// its lease ends.
-func TestRedisWaitsForAForeignHolder(t *testing.T) {
-	t.Parallel()
-	testenv.Engines(t, func(t *testing.T, real bool) {
-		admin := client(t, testenv.Redis(t, real).Addr)
-		lock := open(t, lockstrategy.NameRedis, lockstrategy.Backends{Redis: admin})
-		ctx := testenv.Context(t)
-		admin.HSet(ctx, "lock:pview", "java:1", 1)
-		admin.PExpire(ctx, "lock:pview", time.Hour)
-		granted := make(chan error, 1)
-		go func() {
-			lease, err := lock.Acquire(ctx, "lock:pview")
-			if err == nil {
-				err = lease.Release(ctx)
-			}
-			granted <- err
-		}()
-		channel := "redisson_lock__channel:{lock:pview}"
-		testenv.Eventually(t, "the waiter listens", func() bool { return admin.PubSubNumSub(ctx, channel).Val()[channel] == 1 })
-		select {
-		case err := <-granted:
-			t.Fatalf("it did not wait: %v", err)
-		default:
-		}
-		admin.Del(ctx, "lock:pview")
-		admin.Publish(ctx, channel, "0")
-		if err := <-granted; err != nil {
-			t.Fatal(err)
-		}
-		testenv.Eventually(t, "nobody listens any more", func() bool { return admin.PubSubNumSub(ctx, channel).Val()[channel] == 0 })
-	})
-}
-
-// A message may get lost; the timer may not.
-func TestRedisWaitsForTheLeaseWithoutAMessage(t *testing.T) {
-	t.Parallel()
-	testenv.Engines(t, func(t *testing.T, real bool) {
-		admin := client(t, testenv.Redis(t, real).Addr)
-		lock := open(t, lockstrategy.NameRedis, lockstrategy.Backends{Redis: admin})
-		ctx := testenv.Context(t)
-		admin.HSet(ctx, "lock:pview", "dead:1", 1)
-		admin.PExpire(ctx, "lock:pview", 300*time.Millisecond)
-		lease, err := lock.Acquire(ctx, "lock:pview")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := lease.Release(ctx); err != nil {
-			t.Fatal(err)
-		}
-	})
-}
-
 // A server that accepts and does not answer must not make anybody hang, and what it may have
 // granted must not stay.
 func TestRedisThatDoesNotAnswer(t *testing.T) {
@@ -151,7 +98,7 @@ func TestRedisRefusesKeysThatCannotWork(t *testing.T) {
 	defer r.Close()
 	const brace = "has a brace but no {tag}"
 	for key, want := range map[string]string{
-		"": "needs a name", "order:{}": brace, "order:{7": brace, "order:7}": brace, "order:7}b": brace, "}{": brace,
+		"": "needs a name", "order:{}": brace, "order:{7": brace, "order:7}": brace,
 	} {
 		if _, err := r.Acquire(t.Context(), key); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("key %q: got %v, want %q", key, err, want)
@@ -280,7 +227,8 @@ func TestRedisKnowsWhatIsLeftOfTheLease(t *testing.T) {
 			for _, option := range []lockstrategy.Option{lockstrategy.TryOnce(), lockstrategy.WaitAtMost(time.Second)} {
 				_, err := lock.Acquire(ctx, "k", option)
 				holder := lockstrategy.OtherHolder{}
-				if !errors.As(err, &holder) || holder.Here || holder.Left > ttl+time.Millisecond || ttl-holder.Left > 15*time.Second {
+				if !errors.As(err, &holder) || holder.Here || holder.Left > ttl+time.Millisecond || ttl-holder.Left > 15*time.Second ||
+					strings.Contains(err.Error(), "for how long is not known") != (ttl == 0) {
 					t.Errorf("%s are left, and it says %s: %v", ttl, holder.Left, err)
 				}
 			}

@@ -46,18 +46,22 @@ func TestSessionSaysWhyNothingWasConfirmed(t *testing.T) {
 	})
 }
 
-// A renewal without an answer is tried again after a second, also when the lease is longer than twelve of them.
+// A renewal without an answer is tried again after a twelfth of the lease, or after a second if that is less.
 func TestSessionTriesAgainAfterASecond(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake(t, 30*time.Second)
-		f.renew = func(context.Context) error { return ErrUnavailable }
-		lease := mustAcquire(t, f, "k")
-		time.Sleep(15*time.Second + time.Second/2)
-		if n := f.renewals.Load(); n != 6 { // after 10, 11 … 15 s
-			t.Errorf("%d tries in the first half of the lease, want 6", n)
-		}
-		_ = lease.Release(t.Context())
-	})
+	for lease, want := range map[time.Duration]int32{
+		30 * time.Second: 6, 1200 * time.Millisecond: 3, // after 10, 11 … 15 s, and 0.4, 0.5, 0.6 s
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFake(t, lease)
+			f.renew = func(context.Context) error { return ErrUnavailable }
+			held := mustAcquire(t, f, "k")
+			time.Sleep(lease/2 + lease/60)
+			if n := f.renewals.Load(); n != want {
+				t.Errorf("%d tries in the first half of a lease of %s, want %d", n, lease, want)
+			}
+			_ = held.Release(t.Context())
+		})
+	}
 }
 
 // Some servers keep a key for three seconds at least. A release of a lease that is shorter is repeated for six.

@@ -67,38 +67,6 @@ func TestTokensGrowWithoutTheClock(t *testing.T) {
 	})
 }
 
-// Grants within one step of 32 µs: the last number is the clock's own.
-func TestTokensOfOneStep(t *testing.T) {
-	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
-		server.SetTime(time.Now())
-		r, last := newRedis(t, server, Timing{}), uint64(0)
-		for range 3 {
-			lease := mustAcquire(t, r, "k")
-			if lease.FencingToken() <= last {
-				t.Errorf("token %d was followed by %d", last, lease.FencingToken())
-			}
-			last = lease.FencingToken()
-			mustRelease(t, lease)
-		}
-	})
-}
-
-// After a failover that lost the counter, tokens go on from the server's clock.
-func TestTokensGrowWithoutTheCounter(t *testing.T) {
-	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
-		r := newRedis(t, server, Timing{})
-		first := mustAcquire(t, r, "k")
-		mustRelease(t, first)
-		server.Del("locklab_grant:{k}")
-		time.Sleep(time.Millisecond)
-		second := mustAcquire(t, r, "k")
-		if second.FencingToken() <= first.FencingToken() {
-			t.Errorf("token %d was followed by %d", first.FencingToken(), second.FencingToken())
-		}
-		mustRelease(t, second)
-	})
-}
-
 // A client or a proxy may repeat a request whose answer came late.
 func TestARepeatedAcquireIsHarmless(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {

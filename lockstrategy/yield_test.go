@@ -12,8 +12,8 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
 
+	"locklab/internal/testenv"
 	"locklab/lockstrategy/pubsub"
 )
 
@@ -25,12 +25,7 @@ func inMemory(t *testing.T, server *miniredis.Miniredis) *redis.Client {
 }
 
 func connect(t *testing.T, dial func(ctx context.Context, network, addr string) (net.Conn, error)) *redis.Client {
-	client := redis.NewClient(&redis.Options{
-		Dialer: dial, MaxRetries: -1, ContextTimeoutEnabled: true, Protocol: 2, DisableIdentity: true, ConnMaxIdleTime: -1, PoolSize: 100,
-		MaintNotificationsConfig: &maintnotifications.Config{
-			Mode: maintnotifications.ModeDisabled, EndpointType: maintnotifications.EndpointTypeNone, // no request for its address
-		},
-	})
+	client := testenv.InBubble(dial)
 	t.Cleanup(func() { _ = client.Close() })
 	return client
 }

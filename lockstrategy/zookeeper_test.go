@@ -76,7 +76,8 @@ func zooKeeperBackend(admin zooKeeperAdmin, addr string, cohort bool) locktest.B
 	}
 }
 
-// A create whose answer is lost is found by its GUID: the caller gets its lease, and stands in the queue once.
+// A create whose answer is lost is found by its GUID: the caller gets its lease, and stands in the queue once. A release
+// whose answer is lost has released.
 func TestZooKeeperFindsItsNode(t *testing.T) {
 	t.Parallel()
 	addr := sharedZooKeeper.Of(t).Addr
@@ -98,7 +99,10 @@ func TestZooKeeperFindsItsNode(t *testing.T) {
 	if names := admin.entries(t, t.Name()); len(names) != 1 {
 		t.Errorf("the queue has %v", names)
 	}
+	lost = make(chan struct{})
+	wire.LoseReply(nil, func(faultproxy.Chunk) { close(lost) })
 	giveBack(t, lease)
+	<-lost
 }
 
 // An expired session ends its leases long before they would be renewed. A caller that waits enters the queue again, in a new session.
@@ -209,6 +213,17 @@ func TestZooKeeperLeaseNeedsAMajority(t *testing.T) {
 		t.Errorf("it was relied on for %s without a majority", relied)
 	}
 	_ = lease.Release(t.Context())
+}
+
+// A ping that ends with its context says so, and that no server has answered.
+func TestZooKeeperAPingEndsWithItsContext(t *testing.T) {
+	z := must(lockstrategy.NewZooKeeper([]string{"127.0.0.1:1"}, lockstrategy.ZooKeeperConfig{}))(t)
+	defer z.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := z.Ping(ctx); !errors.Is(err, lockstrategy.ErrUnavailable) || !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
 }
 
 // A server that does not answer is left for another, in the same session.

@@ -26,6 +26,12 @@ func TestEtcdElectsAnotherLeader(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := leader(t, e)
+	others := stack.Etcd{Members: without(e.Members, first)}
+	short, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	if m, err := others.Leader(short); err == nil {
+		t.Errorf("%s leads, and so does %s", first, m)
+	}
 	first.Kill()
 	second := leader(t, e)
 	if second == first {
@@ -122,13 +128,16 @@ func TestPrepareEtcdBuildsOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	told := 0
+	if stack.EtcdIsThere() {
+		t.Error("it is there before it is built")
+	}
 	for range 2 {
 		if err := stack.PrepareEtcd(t.Context(), func() { told++ }); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if told != 1 {
-		t.Errorf("told %d times that it is built, want once", told)
+	if told != 1 || !stack.EtcdIsThere() {
+		t.Errorf("told %d times that it is built, want once; it is there: %v", told, stack.EtcdIsThere())
 	}
 }
 

@@ -68,7 +68,7 @@ func TestClockAhead(t *testing.T) {
 		if err != nil || proof == "" {
 			t.Fatal(proof, err)
 		}
-		if client.Exists(ctx, "short").Val() != 0 || client.PTTL(ctx, "for ever").Val() >= 0 {
+		if client.Exists(ctx, "short").Val() != 0 || client.Exists(ctx, "for ever").Val() != 1 || client.PTTL(ctx, "for ever").Val() >= 0 {
 			t.Errorf("the keys: %v; %s", client.Keys(ctx, "*").Val(), proof)
 		}
 		if left := client.PTTL(ctx, "long").Val(); left <= 0 || left > 2*time.Hour {
@@ -145,6 +145,9 @@ func TestMemoryFull(t *testing.T) {
 			}
 			if err := client.Set(ctx, "again", "1", 0).Err(); err != nil {
 				t.Error(err)
+			}
+			if left := client.Keys(ctx, "filler:*").Val(); len(left) > 0 {
+				t.Errorf("%d keys of the fault are left", len(left))
 			}
 		})
 	}

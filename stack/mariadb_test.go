@@ -67,18 +67,12 @@ func TestMariaDBServesItsOwnDirectory(t *testing.T) {
 	t.Parallel()
 	s, d := mariaDB(t)
 	db := connect(t, d)
-	for _, statement := range []string{"CREATE TABLE t (n INT) ENGINE=InnoDB", "INSERT INTO t VALUES (42)"} {
-		if _, err := db.ExecContext(t.Context(), statement); err != nil {
-			t.Fatal(err)
-		}
-	}
 	var name, dir string
-	var n int
-	if err := db.QueryRowContext(t.Context(), "SELECT DATABASE(), @@datadir, n FROM t").Scan(&name, &dir, &n); err != nil {
+	if err := db.QueryRowContext(t.Context(), "SELECT DATABASE(), @@datadir").Scan(&name, &dir); err != nil {
 		t.Fatal(err)
 	}
-	if name != stack.DatabaseName || n != 42 || !strings.HasPrefix(dir, s.Dir()) {
-		t.Errorf("database %q in %s holds %d", name, dir, n)
+	if name != stack.DatabaseName || !strings.HasPrefix(dir, s.Dir()) {
+		t.Errorf("database %q in %s", name, dir)
 	}
 	d.Kill()
 	if err := db.PingContext(t.Context()); err == nil || listens(d.Addr) {
@@ -96,30 +90,6 @@ func TestMariaDBInADeepDirectory(t *testing.T) {
 	_, d := mariaDB(t)
 	if err := connect(t, d).PingContext(t.Context()); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// Paused or not, it must go when its stack does, and leave nothing.
-func TestMariaDBEndsWithItsStack(t *testing.T) {
-	t.Parallel()
-	testenv.Needs(t, testenv.MariaDB)
-	s, err := stack.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := s.MariaDB(testenv.Context(t))
-	if err != nil {
-		t.Fatal(errors.Join(err, s.Close()))
-	}
-	testenv.Pause(t, d)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if alive(d.PID()) || listens(d.Addr) {
-		t.Error("it is still there")
-	}
-	if _, err := os.Stat(s.Dir()); !os.IsNotExist(err) {
-		t.Errorf("its directory: %v", err)
 	}
 }
 

@@ -48,29 +48,6 @@ func TestMemcachedRestartIsEmpty(t *testing.T) {
 	}
 }
 
-func TestMemcachedIsPausedAndEndsWithItsStack(t *testing.T) {
-	t.Parallel()
-	testenv.Needs(t, testenv.Memcached)
-	s, err := stack.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := s.Memcached(testenv.Context(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	testenv.Pause(t, m)
-	m.Resume()
-	set(t, m.Addr)
-	testenv.Pause(t, m)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if listens(m.Addr) || alive(m.PID()) {
-		t.Error("it is still there")
-	}
-}
-
 func TestMemcachedFull(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -190,5 +191,46 @@ func TestAnInstanceIsRestarted(t *testing.T) {
 	elsewhere.URL = "http://127.0.0.1:2"
 	if _, err := elsewhere.Restart(ctx); err == nil || !strings.Contains(err.Error(), "http://127.0.0.1:2") {
 		t.Errorf("it listens elsewhere, and the error is %v", err)
+	}
+	const once = `[ -e "$2" ] && exit 1; touch "$2"; echo "{\"url\":\"http://127.0.0.1:1\"}"; exec sleep 600`
+	broken, err := s.Instance(ctx, "three", "sh", "-c", once, "sh", "--listen=1", filepath.Join(t.TempDir(), "began"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if proof, err := broken.Restart(ctx); err == nil {
+		t.Errorf("it does not start again, and the proof is %q", proof)
+	}
+}
+
+// A program that is older than the lab needs is refused with both versions. One whose version nobody knows is not.
+func TestAProgramThatIsTooOld(t *testing.T) {
+	for version, old := range map[string]bool{"6.0.16": true, "6.2.0": false, "7.0.15": false, "none": false} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "served"), []byte("#!/bin/sh\necho served v="+version+"\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv("PATH", dir)
+		p := stack.Program{Name: "served", Oldest: "6.2"}
+		if err := p.Missing(); (err != nil) != old || old && !strings.Contains(err.Error(), "is 6.0.16, and the lab needs 6.2 or newer") {
+			t.Errorf("%s: %v", version, err)
+		}
+	}
+}
+
+// Where a program is missing, the kinds that Go can replace are there, and the others are not.
+func TestKindsWithoutTheirPrograms(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	for kind, there := range map[string]bool{"redis": true, "redlock": true, "database": true, "memcached": false, "none": true} {
+		if err := stack.Missing(kind); (err == nil) != there {
+			t.Errorf("%s: %v", kind, err)
+		}
+	}
+	s, ctx := testenv.Stack(t), testenv.Context(t)
+	servers, err := s.Start(ctx, "database", 1, true)
+	if err != nil || len(servers.PIDs) != 0 || len(servers.Addrs) != 1 || !strings.HasPrefix(servers.Addrs[0], "sqlite:") {
+		t.Errorf("%+v, %v; want a file of SQLite", servers, err)
+	}
+	if _, err := s.Start(ctx, "none", 1, true); err == nil {
+		t.Error("a kind that is none starts")
 	}
 }

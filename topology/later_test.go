@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
 
+	"locklab/internal/replies"
 	"locklab/internal/testenv"
 	"locklab/stack"
 	"locklab/stack/faultproxy"
@@ -81,6 +82,11 @@ func TestACommandThatIsRefusedForLongSaysWhy(t *testing.T) {
 	err := both.Run(ctx, r.Master, []string{"a{k}", "b{k}"}).Err()
 	if !redis.IsTryAgainError(err) || !strings.Contains(err.Error(), "a slot of the cluster is moving") {
 		t.Errorf("it says %v, want TRYAGAIN and that a slot is moving", err)
+	}
+	// A command that is marked to be sent once is refused without that.
+	err = both.Run(replies.SendOnce(ctx), r.Master, []string{"a{k}", "b{k}"}).Err()
+	if !redis.IsTryAgainError(err) || strings.Contains(err.Error(), "refused for") {
+		t.Errorf("sent once, it says %v", err)
 	}
 }
 

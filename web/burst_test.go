@@ -127,9 +127,6 @@ func TestABurstOfAClass(t *testing.T) {
 	s, base := bursting(t, &Class{Token: token, Address: "192.0.2.7:8070"})
 	leads := trains(t, base)
 	ann, bob := joined(t, base, "Ann"), joined(t, base, "Bob")
-	if status, body := send(t, ann, http.MethodPost, base+"/ui/burst/run", nil, nil); status != http.StatusForbidden {
-		t.Error("a participant runs:", status, body)
-	}
 	send(t, leads, http.MethodPost, base+"/ui/burst/ask", plan("400", "v0", "v2", "v3"), nil)
 	looks(t, base, "burst-question").until("burst-question", "400 clients", "with v2 (a mutex in this process")
 	send(t, ann, http.MethodPost, base+"/ui/burst/guess", url.Values{"guess": {"400"}}, nil)
@@ -204,7 +201,7 @@ func TestABurstThatCannotBeSent(t *testing.T) {
 		looker.until("burst-run", "The burst did not run: no port is free; end another program. Solve this")
 		testenv.Eventually(t, "it can be pressed again", func() bool { return !s.presentBursts().runs })
 	}
-	if a := s.ask("burst-1", viewer{}); !a.Open || a.Mine != "20" {
+	if a := s.ask(s.presentBursts().question(), viewer{}); !a.Open || a.Mine != "20" {
 		t.Errorf("after a run that failed the question is %+v", a)
 	}
 	_, bare := serving(t)
@@ -214,7 +211,8 @@ func TestABurstThatCannotBeSent(t *testing.T) {
 	}
 }
 
-// A guess is right within a tenth of the users from the final value. A version has the worse of its two verdicts. The history is bounded.
+// A guess is right within a tenth of the users from the final value. A version has the worse of its two verdicts. The versions that lost
+// nothing are named. The history is bounded.
 func TestWhatABurstLeft(t *testing.T) {
 	page := burst.PageviewRow{Judged: burst.Judged{Version: "v1", Verdict: experiments.AsExpected}, Counts: burst.Counts{Final: 50}}
 	e := endedBurst{About: page, question: "burst-1", Results: &burst.Results{
@@ -229,6 +227,14 @@ func TestWhatABurstLeft(t *testing.T) {
 	if sign := string(c.Sign()); !strings.Contains(sign, "unexpected") {
 		t.Errorf("two winners of an order are shown as %s", sign)
 	}
+	kept := endedBurst{About: page, Results: &burst.Results{}}
+	for _, c := range [][]string{{"v1", ""}, {"v3", "v3"}, {"v4", "v3 and v4"}, {"v5", "v3, v4 and v5"}} {
+		row := burst.PageviewRow{Judged: burst.Judged{Version: c[0]}}
+		kept.Pageview, kept.Order = append(kept.Pageview, row), append(kept.Order, burst.OrderRow{Winners: 1})
+		if is := kept.Kept(); is != c[1] {
+			t.Errorf("up to %s these lost nothing: %q", c[0], is)
+		}
+	}
 	s, _ := serving(t)
 	for range mostEnded + 1 {
 		s.burstEnded(e, nil)
@@ -238,8 +244,8 @@ func TestWhatABurstLeft(t *testing.T) {
 	}
 }
 
-// While a burst runs, no guess is taken, nothing else is asked, and a second press begins nothing. Participants see no links: the
-// instances are on the trainer's machine.
+// While a burst runs, no guess is taken, nothing else is asked, and a second press begins nothing. Another plan has no guess. Participants
+// see no links: the instances are on the trainer's machine.
 func TestWhileABurstRuns(t *testing.T) {
 	t.Parallel()
 	starts, release := make(chan bool, 9), make(chan struct{})
@@ -250,7 +256,9 @@ func TestWhileABurstRuns(t *testing.T) {
 		return burst.Running{}, errors.New("it ends here")
 	})
 	leads, ann := trains(t, base), joined(t, base, "Ann")
+	guesses := looks(t, base, "burst-guesses")
 	send(t, ann, http.MethodPost, base+"/ui/burst/guess", url.Values{"guess": {"34"}}, nil)
+	guesses.until("burst-guesses", "1 of 1 have guessed")
 	for range 2 {
 		send(t, leads, http.MethodPost, base+"/ui/burst/run", nil, nil)
 	}
@@ -267,6 +275,10 @@ func TestWhileABurstRuns(t *testing.T) {
 	looks(t, base, "burst-run").until("burst-run", "The burst did not run: it ends here")
 	if len(starts) != 0 {
 		t.Error("a second press began a run")
+	}
+	send(t, leads, http.MethodPost, base+"/ui/burst/ask", plan("20", "v0"), nil)
+	if n := s.ask(s.presentBursts().question(), viewer{}).Guesses; n != 0 {
+		t.Errorf("another plan is asked about, and has %d guesses", n)
 	}
 	s.instances.Store(&burst.Running{Instances: []*stack.Instance{{Name: "instance-1", URL: "http://127.0.0.1:9"}}})
 	_, trainers := send(t, leads, http.MethodGet, base+"/ui/burst", nil, nil)

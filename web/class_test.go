@@ -56,54 +56,17 @@ func trains(t *testing.T, base string) *http.Client {
 	return c
 }
 
-// The roles are written here once more. A route is a mistake if it is missing here, or if a lower role may use it.
+// Anybody may look, join, and sign in as the trainer. A participant may guess and answer, too. Only the trainer may do the rest.
 func TestEachRouteIsForItsRoles(t *testing.T) {
 	t.Parallel()
-	least := map[string]role{
-		"GET /ui/{$}":                                   visitor,
-		"GET /ui/story":                                 visitor,
-		"GET /ui/story/{scene}":                         visitor,
-		"POST /ui/story/{scene}/guess":                  participant,
-		"POST /ui/story/{scene}/run":                    trainer,
-		"POST /ui/story/{scene}/stop":                   trainer,
-		"POST /ui/story/{scene}/again":                  trainer,
-		"POST /ui/story/{scene}/answer":                 participant,
-		"POST /ui/story/{scene}/show":                   trainer,
-		"GET /ui/experiments":                           visitor,
-		"GET /ui/experiments/{id}":                      visitor,
-		"POST /ui/experiments/{id}/guess":               participant,
-		"POST /ui/experiments/{id}/run":                 trainer,
-		"POST /ui/experiments/{id}/again":               trainer,
-		"POST /ui/experiments/{id}/stop":                trainer,
-		"POST /ui/experiments/{id}/answer":              participant,
-		"POST /ui/experiments/{id}/show":                trainer,
-		"GET /ui/experiments/{id}/runs/{run}":           visitor,
-		"GET /ui/experiments/{id}/runs/{run}/{variant}": visitor,
-		"GET /ui/steps":                                 visitor,
-		"GET /ui/steps/{id}/{lock}":                     visitor,
-		"POST /ui/steps/{id}/{lock}":                    trainer,
-		"GET /ui/burst":                                 visitor,
-		"POST /ui/burst/ask":                            trainer,
-		"POST /ui/burst/guess":                          participant,
-		"POST /ui/burst/run":                            trainer,
-		"POST /ui/burst/stop":                           trainer,
-		"POST /ui/burst/again":                          trainer,
-		"POST /ui/burst/answer":                         participant,
-		"POST /ui/burst/show":                           trainer,
-		"GET /ui/servers":                               visitor,
-		"POST /ui/servers/start":                        trainer,
-		"POST /ui/servers/load":                         trainer,
-		"POST /ui/servers/stop":                         trainer,
-		"POST /ui/servers/{name}/{fault}":               trainer,
-		"GET /ui/join":                                  visitor,
-		"POST /ui/join":                                 visitor,
-		"GET /ui/class":                                 visitor,
-		"POST /ui/class/reset":                          trainer,
-		"GET /ui/trainer":                               visitor,
-		"POST /ui/trainer":                              visitor,
-		"GET /ui/events":                                visitor,
-		"GET /ui/static/style.css":                      visitor,
-		"GET /ui/static/script.js":                      visitor,
+	least := func(pattern string) role {
+		switch {
+		case strings.HasPrefix(pattern, "GET "), pattern == "POST /ui/join", pattern == "POST /ui/trainer":
+			return visitor
+		case strings.HasSuffix(pattern, "/guess"), strings.HasSuffix(pattern, "/answer"):
+			return participant
+		}
+		return trainer
 	}
 	_, base := teaching(t)
 	nothing := strings.NewReplacer( // so that nothing runs
@@ -111,13 +74,9 @@ func TestEachRouteIsForItsRoles(t *testing.T) {
 	)
 	for as, c := range []*http.Client{visitor: browser(t), participant: joined(t, base, "Ana"), trainer: trains(t, base)} {
 		for _, r := range routes {
-			needs, known := least[r.pattern]
-			if !known {
-				t.Errorf("no role is decided for %s", r.pattern)
-			}
 			method, path, _ := strings.Cut(nothing.Replace(r.pattern), " ")
 			status, body := send(t, c, method, base+path, nil, nil)
-			if (status == http.StatusForbidden) != (role(as) < needs) && path != "/ui/trainer" { // without a token it is forbidden to all
+			if (status == http.StatusForbidden) != (role(as) < least(r.pattern)) && path != "/ui/trainer" { // without a token it is forbidden to all
 				t.Errorf("%s as role %d: %d %s", r.pattern, as, status, body)
 			}
 		}
@@ -170,9 +129,11 @@ func TestAClassGuessesAndTheTrainerRuns(t *testing.T) {
 	}
 	screen.until("scene-3-after-count", "60 of 60 have answered")
 	wantNothingTold(t, s, base, clients[1])
+	drawing := looks(t, base, "scene-3-run")
 	if status, _ := send(t, leads, http.MethodPost, base+"/ui/story/3/show", nil, nil); status != http.StatusOK {
 		t.Fatal("the trainer cannot show", status)
 	}
+	drawing.until("scene-3-run", "no violation")
 	var reading errgroup.Group
 	for i, s := range screens {
 		if i == 2 {
@@ -300,12 +261,9 @@ func TestAParticipantOnlyGuesses(t *testing.T) {
 	}{
 		{browser(t), "/ui/join", url.Values{"name": {"ana maria"}}, http.StatusBadRequest, "another name"},
 		{browser(t), "/ui/join", url.Values{"name": {" "}}, http.StatusBadRequest, "1 to 24"},
-		{browser(t), "/ui/join", url.Values{"name": {strings.Repeat("x", 25)}}, http.StatusBadRequest, "1 to 24"},
-		{browser(t), "/ui/join", url.Values{"name": {"a\x00b"}}, http.StatusBadRequest, "1 to 24"},
 		{browser(t), "/ui/story/3/guess", url.Values{"choice": {"1"}}, http.StatusForbidden, "join the class"},
 		{trains(t, base), "/ui/story/3/guess", url.Values{"choice": {"1"}}, http.StatusForbidden, "Only a participant guesses"},
 		{ana, "/ui/story/3/run", nil, http.StatusForbidden, "Only the trainer"},
-		{ana, "/ui/experiments/L01/run", nil, http.StatusForbidden, "Only the trainer"},
 		{ana, "/ui/experiments/L01/guess", url.Values{"variant": {"99"}}, http.StatusBadRequest, "Tick each variant"},
 	} {
 		if status, body := send(t, c.of, http.MethodPost, base+c.path, c.form, nil); status != c.status || !strings.Contains(body, c.says) {
@@ -323,16 +281,6 @@ func TestAParticipantOnlyGuesses(t *testing.T) {
 	send(t, trains(t, base), http.MethodGet, base+"/ui/steps/L03/1", nil, nil)
 	if _, page := send(t, ana, http.MethodGet, base+"/ui/steps/L03/1", nil, nil); !strings.Contains(page, "<fieldset disabled>") {
 		t.Error("a participant can press the buttons of a play")
-	}
-	refused := 0
-	for range 30 {
-		status, _ := send(t, ana, http.MethodPost, base+"/ui/story/3/guess", url.Values{"choice": {"1"}}, nil)
-		if status == http.StatusTooManyRequests {
-			refused++
-		}
-	}
-	if refused == 0 {
-		t.Error("a participant guesses as often as a program can")
 	}
 }
 
@@ -357,6 +305,7 @@ func TestAClassGuessesAnExperiment(t *testing.T) {
 	screen := looksAs(t, wrong, base, "ask-L01-no-expiry")
 	send(t, leads, http.MethodPost, base+"/ui/experiments/L01/run", nil, nil)
 	after := looksAs(t, right, base, "run-L01-no-expiry-after", "run-L01-no-expiry-after-count")
+	places, marks := looks(t, base, "class"), looksAs(t, right, base, "go-L01-no-expiry")
 	after.until("run-L01-no-expiry-after", "in how many of the variants did the run show a violation?")
 	told := func() string {
 		return s.board.get("ask-L01-no-expiry", viewer{}) + s.board.get("run-L01-no-expiry", viewer{}) + s.board.get("go-L01-no-expiry", viewer{})
@@ -365,14 +314,21 @@ func TestAClassGuessesAnExperiment(t *testing.T) {
 		t.Errorf("before the trainer shows the answers: %s", text)
 	}
 	send(t, right, http.MethodPost, base+"/ui/experiments/L01/answer", url.Values{"choice": {fmt.Sprint(len(violating))}}, nil)
+	after.until("run-L01-no-expiry-after-count", "Your answer is noted. 1 of 2")
 	send(t, leads, http.MethodPost, base+"/ui/experiments/L01/show", nil, nil)
 	after.until("run-L01-no-expiry-after-count", "You saw it right.")
+	marks.until("go-L01-no-expiry", fmt.Sprintf("You guessed %d of %[1]d right.", len(e.Variants)))
+	places.until("class", ">right</th><td>2</td>")
 	screen.until("ask-L01-no-expiry", "guessed wrong", "1 of 2")
 	if text := told(); !strings.Contains(text, e.Claim) {
 		t.Errorf("after it: %s", text)
 	}
 	if places := s.class.Places(""); places[0].Name != "right" || places[0].Right != 2 || places[1].Right != 0 || places[1].All != 1 {
 		t.Errorf("%+v", places)
+	}
+	send(t, leads, http.MethodPost, base+"/ui/experiments/L01/again", nil, nil)
+	if text := s.board.get("run-L01-no-expiry-after", viewer{}); text != "" {
+		t.Errorf("the experiment is asked anew, and shows %s", text)
 	}
 	send(t, leads, http.MethodPost, base+"/ui/class/reset", nil, nil)
 	testenv.Eventually(t, "everything is asked anew", func() bool { return s.ask("run-L01-no-expiry", viewer{}).Open })
@@ -389,8 +345,12 @@ func TestAClassFollowsTheTrainer(t *testing.T) {
 	leads, ana := trains(t, base), joined(t, base, "Ana")
 	screen := looksAs(t, ana, base, "now")
 	send(t, ana, http.MethodGet, base+"/ui/story/2", nil, nil)
-	send(t, leads, http.MethodGet, base+"/ui/story/5", nil, nil)
-	screen.until("now", `href="/ui/story/5"`)
+	for _, path := range []string{
+		"/ui/story/5", "/ui/story", "/ui/burst", "/ui/servers", "/ui/steps/L03/1", "/ui/experiments/L01",
+	} {
+		send(t, leads, http.MethodGet, base+path, nil, nil)
+		screen.until("now", `href="`+path+`"`)
+	}
 	for host, want := range map[string]int{
 		"lab.example:8070": http.StatusOK, "LAB.example:8070": http.StatusOK, "192.0.2.7:8070": http.StatusOK,
 		"evil.example:8070": http.StatusMisdirectedRequest,
@@ -413,11 +373,12 @@ func TestTheGuessOfAnotherReplacesNoForm(t *testing.T) {
 		return form
 	}
 	before := form()
+	guesses := looksAs(t, ana, base, "guesses-L03-foreign-unlock")
 	send(t, ben, http.MethodPost, base+"/ui/experiments/L03/guess", url.Values{"variant": {"1"}}, nil)
 	if after := form(); after != before || !strings.Contains(before, "checkbox") {
 		t.Errorf("it was %s and is %s", before, after)
 	}
-	looksAs(t, ana, base, "guesses-L03-foreign-unlock").until("guesses-L03-foreign-unlock", "1 of 2 have guessed")
+	guesses.until("guesses-L03-foreign-unlock", "1 of 2 have guessed")
 	for _, odd := range [][]string{{"01"}, {"+1"}, {"1", "1"}} {
 		status, _ := send(t, ben, http.MethodPost, base+"/ui/experiments/L03/guess", url.Values{"variant": odd}, nil)
 		if status != http.StatusBadRequest {

@@ -33,10 +33,11 @@ func TestAnExperimentIsRunFromItsPage(t *testing.T) {
 		t.Error(err)
 	}
 	testenv.Eventually(t, "the saved run is listed", func() bool { return len(savedRuns(t, base)) == 1 })
-	if status, page := get(t, base+savedRuns(t, base)[0]); status != http.StatusOK || !strings.Contains(page, "history.jsonl") {
+	reproduced := []string{"history.jsonl", "run L01-no-expiry --seed "}
+	if status, page := get(t, base+savedRuns(t, base)[0]); status != http.StatusOK || !all(page, reproduced) {
 		t.Errorf("after a run: %d", status)
 	}
-	wantReplay(t, base+savedRuns(t, base)[0])
+	wantReplay(t, base)
 	do(t, http.MethodPost, base+"/ui/experiments/L01/run", nil, nil)
 	testenv.Eventually(t, "two runs are listed, the newest first", func() bool {
 		runs := savedRuns(t, base)
@@ -44,17 +45,22 @@ func TestAnExperimentIsRunFromItsPage(t *testing.T) {
 	})
 }
 
-// wantReplay replays SETNX alone: from the first event to the violation at the end.
-func wantReplay(t *testing.T, run string) {
+// wantReplay follows the link to the replay of a run: from the first event to the violation at the end.
+func wantReplay(t *testing.T, base string) {
 	t.Helper()
-	const setnxAlone = "4" // of the variants
 	number := regexp.MustCompile(`Event 1 of (\d+)\.`)
-	_, page := get(t, run+"/"+setnxAlone)
+	_, page := get(t, base+"/ui/experiments/L01")
+	link := regexp.MustCompile(`(/ui/experiments/L01-no-expiry/runs/[^"/]+)/\d+`).FindStringSubmatch(page)
+	if link == nil {
+		t.Fatalf("no link leads to the replay: %s", page)
+	}
+	run, replay := base+link[1], base+link[0]
+	_, page = get(t, replay)
 	found := number.FindStringSubmatch(page)
 	if found == nil || strings.Contains(page, `class="finding"`) {
 		t.Fatalf("a replay begins with %s", page)
 	}
-	_, page = get(t, run+"/"+setnxAlone+"?event="+found[1])
+	_, page = get(t, replay+"?event="+found[1])
 	if !strings.Contains(page, `class="finding"`) || strings.Contains(page, "Next event") {
 		t.Errorf("it ends with %s", page)
 	}
@@ -91,6 +97,13 @@ func TestExperimentsAreFiltered(t *testing.T) {
 	for id, want := range map[string]bool{"L03-foreign-unlock": true, "L11-pause-past-lease": false, "P1-no-lock": false} {
 		if strings.Contains(page, id) != want {
 			t.Errorf("%s is listed: %v", id, !want)
+		}
+	}
+	listed := regexp.MustCompile(`(\d+) of (\d+) experiments`)
+	for query, fewer := range map[string]bool{"": false, "?quick=yes": true} {
+		_, page := get(t, base+"/ui/experiments"+query)
+		if of := listed.FindStringSubmatch(page); of == nil || (of[1] != of[2]) != fewer {
+			t.Errorf("with %q the page lists %q", query, of)
 		}
 	}
 }

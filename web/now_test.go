@@ -1,8 +1,10 @@
 package web
 
 import (
+	"context"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -35,12 +37,13 @@ func TestARunThatGoesOnIsBounded(t *testing.T) {
 	now.tell(experiments.TrialJudged{Variant: "b", Err: "too late", Late: true})
 	step(1)
 	if v := now.copy(); len(v.Steps) != 1 || v.Dropped != 0 || v.Says != "a, trial 2 of 2" || v.Over != 4 || v.All != 5 ||
-		!slices.Equal(v.Judged, []judgedSoFar{{"a", 2, 1}, {"b", 1, 0}}) {
+		v.Found.Variant != "a" || v.Found.Trial != 1 || !slices.Equal(v.Judged, []judgedSoFar{{"a", 2, 1}, {"b", 1, 0}}) {
 		t.Errorf("the next trial: %+v", v)
 	}
 }
 
 // The card of a version has a row for each instance that answers, in whatever order they answer. It can be seen as it was before.
+// Seen again, it runs until its last answer.
 func TestABurstThatGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		now := newBurstNow(burst.Plan{Users: 4, Versions: []string{"v1", "v3"}})
@@ -80,6 +83,12 @@ func TestABurstThatGoesOn(t *testing.T) {
 		}
 		if now.card(v1, time.Microsecond).Judged != nil {
 			t.Error("it is judged before its last answer")
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 2*slowly) // in the bubble
+		defer cancel()
+		s := &Server{board: newBoard()}
+		if s.playBurst(ctx, now); ctx.Err() != nil || !strings.Contains(s.board.get(cardPart("v1"), viewer{}), "Final value") {
+			t.Errorf("seen again it ends with %v: %s", ctx.Err(), s.board.get(cardPart("v1"), viewer{}))
 		}
 	})
 }

@@ -57,9 +57,13 @@ func TestARunThatShowsNothingScoresNobody(t *testing.T) {
 		testenv.Eventually(t, "the run has ended", func() bool { return s.sceneView(2, viewer{}).Ended })
 	}
 	play()
-	if s.afterOf("scene-3").Text != "" {
+	send(t, ana, http.MethodPost, base+"/ui/experiments/L01/guess", nil, nil)
+	send(t, leads, http.MethodPost, base+"/ui/experiments/L01/run", nil, nil)
+	testenv.Eventually(t, "the experiment has ended", func() bool { return s.ask("run-L01-no-expiry", viewer{}).Waits() })
+	if s.afterOf("scene-3").Text != "" || s.afterOf("run-L01-no-expiry").Text != "" {
 		t.Error("a class is asked what was lost in a run that shows nothing")
 	}
+	send(t, leads, http.MethodPost, base+"/ui/experiments/L01/show", nil, nil)
 	send(t, leads, http.MethodPost, base+"/ui/story/3/show", nil, nil)
 	if places := s.class.Places(""); places[0].All != 0 {
 		t.Errorf("it scores %+v", places)

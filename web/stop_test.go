@@ -16,7 +16,7 @@ import (
 )
 
 // A run is stopped from its page: it shows nothing, its question is open again with the guess, and what had happened is saved. One that
-// waits does not begin, and saves nothing. The next run begins.
+// waits does not begin, saves nothing, and leaves the result of the run before. The next run begins.
 func TestARunIsStopped(t *testing.T) {
 	t.Parallel()
 	never := make(chan struct{})
@@ -43,6 +43,13 @@ func TestARunIsStopped(t *testing.T) {
 	do(t, http.MethodPost, base+"/ui/experiments/X2-second/stop", nil, nil) // nothing runs, and nothing happens
 	do(t, http.MethodPost, base+"/ui/experiments/X2-second/run", nil, nil)
 	second.until("run-X2-second", "Running now: waits")
+
+	before := s.board.get("ask-X1-first", viewer{Role: trainer})
+	do(t, http.MethodPost, base+"/ui/experiments/X1-first/run", nil, nil) // it waits
+	do(t, http.MethodPost, base+"/ui/experiments/X1-first/stop", nil, nil)
+	if after := s.board.get("ask-X1-first", viewer{Role: trainer}); after != before || !strings.Contains(after, "inconclusive") {
+		t.Errorf("a run that never began replaces the result of the one before: %s", after)
+	}
 }
 
 // A run that takes its time to stop says so, and is not asked again.
@@ -64,8 +71,8 @@ func TestARunThatIsStopping(t *testing.T) {
 	buttons.until("go-X5-slow", ">Run it</button>", "disabled>Stop</button>")
 }
 
-// A burst that cannot be seen again now leaves the page as it was: the next one may be sent.
-func TestABurstThatCannotBeSeenAgainNow(t *testing.T) {
+// A burst that cannot be sent, or seen again, now leaves the page as it was: the next one may be sent.
+func TestABurstThatCannotBeginNow(t *testing.T) {
 	s, told := full(t), newBurstNow(burst.Plan{Users: 2, Versions: []string{"v1"}})
 	for value := range int64(2) {
 		time.Sleep(time.Microsecond)
@@ -74,6 +81,9 @@ func TestABurstThatCannotBeSeenAgainNow(t *testing.T) {
 	s.bursts.shown = told
 	if err := s.seeAgain(nil); !errors.Is(err, errBusy) || s.presentBursts().runs || s.measures() {
 		t.Errorf("it ends with %v: %+v", err, s.presentBursts())
+	}
+	if err := s.beginBurst(); !errors.Is(err, errBusy) || s.presentBursts().runs || !s.ask("burst-1", viewer{}).Open {
+		t.Errorf("a new one ends with %v: %+v", err, s.presentBursts())
 	}
 }
 
@@ -111,7 +121,7 @@ func TestAStartIsStopped(t *testing.T) {
 		run.until(burstRun, "The burst was stopped, and is not counted.")
 		testenv.Eventually(t, "it can be sent again", func() bool { return !s.presentBursts().runs })
 	}
-	if a := s.ask("burst-1", viewer{}); !a.Open || a.Mine != "20" || len(s.presentBursts().ended) != 0 {
+	if a := s.ask(s.presentBursts().question(), viewer{}); !a.Open || a.Mine != "20" || len(s.presentBursts().ended) != 0 {
 		t.Errorf("after the stop the question is %+v", a)
 	}
 	do(t, http.MethodPost, base+"/ui/servers/start", nil, nil)

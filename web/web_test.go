@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"locklab/experiments"
+	"locklab/experiments/burst"
 	"locklab/experiments/claims"
 	"locklab/experiments/steps"
 	"locklab/experiments/story"
@@ -234,6 +235,9 @@ func TestASceneWithoutItsServerShowsARecordedRun(t *testing.T) {
 			t.Errorf("the page has no %q: %s", text, page)
 		}
 	}
+	if _, end := get(t, base+"/ui/story"); !strings.Contains(end, "1 of your 1 answers were right.") {
+		t.Errorf("the right answer does not count: %s", end)
+	}
 }
 
 // paused is an experiment whose trial records two events, and then waits.
@@ -294,9 +298,6 @@ func TestARunWithoutAJudgementIsTold(t *testing.T) {
 // Each scene names variants that its experiment has, the control first, and shows a violation.
 func TestEachSceneHasItsControlAndAViolation(t *testing.T) {
 	s, _ := serving(t)
-	if len(story.Scenes) != 7 {
-		t.Errorf("the story has %d scenes", len(story.Scenes))
-	}
 	for i, scene := range story.Scenes {
 		e, err := scene.In(s.cfg.Catalogue)
 		if err != nil {
@@ -395,9 +396,18 @@ func full(t *testing.T) *Server {
 	return s
 }
 
-// More runs than can wait are refused, and a scene says so. Nothing is lost: it can be asked again.
+// More runs than can wait are refused, and a scene says so. Nothing is lost: each can be asked for again.
 func TestSoManyRunsWait(t *testing.T) {
 	s := full(t)
+	s.cfg.Service = func(context.Context, func(string)) (r burst.Running, err error) { return r, nil }
+	request := httptest.NewRequest(http.MethodPost, "/?version=v3&clients=2", nil)
+	request.SetPathValue("id", "L01")
+	if err := s.runExperiment(request); !errors.Is(err, errBusy) || !s.ask("run-L01-no-expiry", viewer{}).Open {
+		t.Errorf("an experiment ends with %v", err)
+	}
+	if err := s.startLoad(request); !errors.Is(err, errBusy) || s.load.Load() != nil {
+		t.Errorf("a load ends with %v", err)
+	}
 	s.begin(2)
 	if v := s.sceneView(2, viewer{}); !strings.Contains(v.Why, "other runs are waiting") || v.Runs {
 		t.Errorf("%+v", v)
@@ -413,13 +423,26 @@ var (
 	files   = []string{"/ui/static/style.css", "/ui/static/script.js"}
 )
 
-// The first load of a page asks nobody else.
+// The first load of a page asks nobody else. Its headers forbid that, too.
 func TestThePageAsksNobodyElse(t *testing.T) {
 	_, base := serving(t)
-	for _, path := range []string{"/ui/", "/ui/burst", "/ui/story/1", files[0]} {
-		_, body := get(t, base+path)
-		if strings.Contains(strings.ReplaceAll(body, "http://www.w3.org/", ""), "://") {
-			t.Errorf("%s names another host", path)
+	for _, path := range []string{"/", "/ui/burst", "/ui/story/1", files[0]} {
+		status, body := get(t, base+path)
+		if status != http.StatusOK || strings.Contains(strings.ReplaceAll(body, "http://www.w3.org/", ""), "://") {
+			t.Errorf("%s: %d, or it names another host", path, status)
+		}
+	}
+	answer, err := http.Get(base + "/ui/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	for name, value := range map[string]string{
+		"Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; ",
+		"X-Content-Type-Options":  "nosniff", "Referrer-Policy": "same-origin",
+	} {
+		if is := answer.Header.Get(name); !strings.HasPrefix(is, value) {
+			t.Errorf("the header %s is %q", name, is)
 		}
 	}
 }

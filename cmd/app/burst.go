@@ -124,7 +124,7 @@ func (c *burstCommand) Run(ctx context.Context, std streams) error {
 	began, tell, target := time.Now(), progress.New(std.err), burst.Target{URL: base, AdminToken: c.AdminToken, ByChance: c.ByChance}
 	health, err := askHealth(ctx, target)
 	if err != nil {
-		return unavailable(fmt.Errorf("%w; app status says what runs", err))
+		return stopped(ctx, fmt.Errorf("%w; app status says what runs", err), "nothing is judged")
 	}
 	leftOut, err := c.choose(health.Lacks)
 	if err != nil {

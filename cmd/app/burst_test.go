@@ -6,9 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"locklab/experiments/burst"
 	"locklab/internal/testenv"
@@ -17,32 +17,22 @@ import (
 // pair is a balancer before two instances, which share a Redis and a database.
 func pair(t *testing.T, flags ...string) (url string) {
 	t.Helper()
+	return two(t, burst.Service{Think: time.Millisecond, Flags: flags}).URL
+}
+
+// two starts two instances of a service behind a balancer.
+func two(t *testing.T, service burst.Service) burst.Running {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, s := testenv.Context(t), testenv.Stack(t)
-	node, err := s.Redis(ctx, "redis", false)
+	service.App, service.Topology, service.Instances, service.Listen = []string{self, "serve"}, "single", 2, "127.0.0.1:0"
+	running, err := service.Start(testenv.Context(t), testenv.Stack(t), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	argv := append([]string{
-		self, "serve", "--listen=127.0.0.1:0", "--log-format=json", "--order-think=1ms",
-		"--redis=" + node.Addr, "--database=sqlite:" + filepath.Join(s.Dir(), "orders.db"),
-	}, flags...)
-	one, err := s.Instance(ctx, "one", argv...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	two, err := s.Instance(ctx, "two", argv...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	balancer, err := s.Balance("127.0.0.1:0", one, two)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return balancer.URL
+	return running
 }
 
 // fire runs app burst until something is shown, as that asks for: five times at most.
@@ -125,6 +115,14 @@ func TestBurstResetsWithTheAdminToken(t *testing.T) {
 	if got := fire(t, url); got.code != exitOK {
 		t.Errorf("from the variable: exit %d: %s", got.code, got.err)
 	}
+	os.Unsetenv("LAB_ADMIN_TOKEN")
+	testenv.WithoutShell(t, composeDir)
+	t.Chdir(composeDir)
+	t.Setenv("NGINX_PORT", url[strings.LastIndex(url, ":")+1:])
+	t.Setenv("ADMIN_TOKEN", "hush")
+	if got := fire(t); got.code != exitOK {
+		t.Errorf("the lab of the checkout: exit %d: %s", got.code, got.err)
+	}
 }
 
 func TestBurstTakesTheAddressOfABalancerAndNoMore(t *testing.T) {
@@ -154,5 +152,5 @@ func TestBurstOfTooManyIsRefusedBeforeAnybodyIsAsked(t *testing.T) {
 }
 
 func TestBurstOnNobodySaysWhoKnowsMore(t *testing.T) {
-	wantSentence(t, app(t.Context(), "burst", "http://127.0.0.1:1"), exitUnavailable, "127.0.0.1:1", "refused", "app status")
+	wantSentence(t, app(t.Context(), "burst", "http://127.0.0.1:1"), 69, "127.0.0.1:1", "refused", "app status")
 }

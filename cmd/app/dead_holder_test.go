@@ -3,10 +3,7 @@
 package main
 
 import (
-	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"path/filepath"
 	"reflect"
@@ -33,7 +30,7 @@ func defaultOf(t *testing.T, field string) time.Duration {
 
 // A request that waits for a dead holder needs the rest of its wait for the queue. So the lease is at most half of the wait.
 func TestTheDefaultLeaseIsShorterThanTheDefaultWait(t *testing.T) {
-	withoutShell(t)
+	testenv.WithoutShell(t, composeDir)
 	project, err := compose.Load(t.Context(), composeDir, "")
 	if err != nil {
 		t.Fatal(err)
@@ -100,34 +97,10 @@ func TestWaitersSurviveAKilledHolder(t *testing.T) {
 func TestALeaseThatOutlivesTheWaitIsAWarning(t *testing.T) {
 	node := testenv.Redis(t, false)
 	for lease, want := range map[string]bool{"--lease=3s": true, "--lease=2900ms": false} {
-		ctx, cancel := context.WithCancel(t.Context())
-		reader, writer := io.Pipe()
-		done := make(chan int, 1)
-		go func() {
-			done <- run(ctx, []string{
-				"serve", "--listen=127.0.0.1:0", "--log-format=json", "--redis=" + node.Addr, "--wait=3s", lease,
-				"--database=sqlite:" + filepath.Join(t.TempDir(), "orders.db"),
-			}, io.Discard, writer)
-			writer.Close()
-		}()
-		lines := json.NewDecoder(reader)
-		var start struct{ URL string }
-		if err := lines.Decode(&start); err != nil || start.URL == "" {
-			t.Fatal(start, err)
-		}
-		rest := make(chan string, 1)
-		go func() { text, _ := io.ReadAll(reader); rest <- string(text) }()
-		ask(t, http.MethodGet, start.URL+"/healthz") // it is served after the warning
-		cancel()
-		said := ""
-		if buffered, err := io.ReadAll(lines.Buffered()); err == nil {
-			said = string(buffered) + <-rest
-		}
-		if got := strings.Contains(said, "set --lease (LAB_LEASE) below --wait (LAB_WAIT)"); got != want {
-			t.Errorf("%s with --wait=3s warns: %v; it says %s", lease, got, said)
-		}
-		if code := <-done; code != exitOK {
-			t.Errorf("exit %d", code)
+		instance := serving(t, node, "--wait=3s", lease)
+		ask(t, http.MethodGet, instance.URL+"/healthz") // it is served after the warning
+		if got := strings.Contains(instance.Log(), "set --lease (LAB_LEASE) below --wait (LAB_WAIT)"); got != want {
+			t.Errorf("%s with --wait=3s warns: %v; it says %s", lease, got, instance.Log())
 		}
 	}
 }

@@ -30,7 +30,7 @@ func TestDemoLeavesNothing(t *testing.T) {
 				dir := t.TempDir()
 				cmd := process(t, "demo", "--keep", "--users=20", "--versions=v3", "--think=1ms", fmt.Sprintf("--embedded=%v", !real))
 				cmd.Env = append(os.Environ(), "TMPDIR="+dir)
-				addrs := kept(t, cmd)
+				addrs, _ := kept(t, cmd)
 				if err := cmd.Process.Signal(c.signal); err != nil {
 					t.Fatal(err)
 				}
@@ -51,8 +51,25 @@ func TestDemoLeavesNothing(t *testing.T) {
 	})
 }
 
-// kept starts a demo and returns, when it keeps running, where it listens.
-func kept(t *testing.T, cmd *exec.Cmd) []string {
+// The lines to try that a kept demo shows work as pasted.
+func TestTheLinesOfAKeptDemo(t *testing.T) {
+	t.Parallel()
+	testenv.Needs(t, testenv.Curl)
+	cmd := process(t, "demo", "--keep", "--embedded", "--users=2", "--drivers=2", "--versions=v3", "--think=1ms")
+	defer func() { _ = cmd.Wait() }()
+	_, lines := kept(t, cmd)
+	for _, line := range lines {
+		if code, err := answerOf(line); err != nil || code != "200" && code != "201" {
+			t.Errorf("%s answers %s (%v)", line, code, err)
+		}
+	}
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil || len(lines) != 6 {
+		t.Errorf("it shows %q; %v", lines, err)
+	}
+}
+
+// kept starts a demo and returns, when it keeps running, where it listens and what can be tried there.
+func kept(t *testing.T, cmd *exec.Cmd) (addrs, try []string) {
 	t.Helper()
 	progress, err := cmd.StderrPipe()
 	if err != nil {
@@ -61,13 +78,15 @@ func kept(t *testing.T, cmd *exec.Cmd) []string {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	var addrs []string
 	lines := bufio.NewScanner(progress)
 	for lines.Scan() {
 		if found := regexp.MustCompile(`^  (balancer|instance)  (http://\S+)$`).FindStringSubmatch(lines.Text()); found != nil {
 			addrs = append(addrs, found[2])
 		}
-		if strings.HasPrefix(lines.Text(), "Try:") {
+		if strings.HasPrefix(lines.Text(), "  curl ") {
+			try = append(try, lines.Text())
+		}
+		if strings.HasPrefix(lines.Text(), "  open ") {
 			break
 		}
 	}
@@ -75,7 +94,7 @@ func kept(t *testing.T, cmd *exec.Cmd) []string {
 		t.Fatalf("it listens at %v, want a balancer and two instances", addrs)
 	}
 	go func() { _, _ = io.Copy(io.Discard, progress) }()
-	return addrs
+	return addrs, try
 }
 
 func listens(url string) bool {

@@ -23,6 +23,9 @@ func TestDemo(t *testing.T) {
 		if code != exitOK || result.Verdict != "as expected" {
 			t.Errorf("exit %d, verdict %s: %s", code, result.Verdict, result.Reasons())
 		}
+		if want := map[bool]string{false: "miniredis", true: "redis-server"}[real]; result.Redis != want {
+			t.Errorf("it says that it ran over %s, and it ran over %s", result.Redis, want)
+		}
 		if len(result.Pageview) != 10 || len(result.Order) != 10 {
 			t.Fatalf("%d and %d rows, want five versions in two rounds", len(result.Pageview), len(result.Order))
 		}
@@ -73,7 +76,8 @@ func TestDemoWithMoreInstances(t *testing.T) {
 		}
 	}
 	for flags, says := range map[string]string{
-		"--instances=1": "--instances", "--instances=33": "--instances", "--instances=12 --drivers=10": "each instance must get one",
+		"--instances=1": "from 2 to 32", "--instances=33 --drivers=40": "from 2 to 32",
+		"--instances=12 --drivers=10": "each instance must get one",
 	} {
 		wantSentence(t, app(t.Context(), append([]string{"demo"}, strings.Fields(flags)...)...), exitUsage, says)
 	}
@@ -160,7 +164,7 @@ func TestDemoPrintsTablesWithoutColourInAPipe(t *testing.T) {
 func TestTheVerdictIsTheExitStatus(t *testing.T) {
 	nowhere := streams{io.Discard, io.Discard}
 	for verdict, code := range map[experiments.Verdict]int{
-		experiments.AsExpected: exitOK, experiments.Unexpected: exitUnexpected, experiments.Inconclusive: exitInconclusive,
+		experiments.AsExpected: 0, experiments.Unexpected: 1, experiments.Inconclusive: 2,
 	} {
 		ran := &experiments.Results{Runs: make([]experiments.Result, 1), Verdict: verdict}
 		for what, err := range map[string]error{

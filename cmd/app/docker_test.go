@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"locklab/internal/testenv"
 	"locklab/stack/compose"
 )
 
@@ -32,7 +32,7 @@ type fakeDocker struct {
 // what runs on this machine.
 func (d fakeDocker) start(t *testing.T) *fakeDocker {
 	t.Helper()
-	withoutShell(t)
+	testenv.WithoutShell(t, composeDir)
 	t.Setenv("LAB_NET", "198.51.100") // nobody's, kept for examples (RFC 5737)
 	dir := t.TempDir()
 	d.t, d.calls = t, filepath.Join(dir, "calls")
@@ -92,23 +92,10 @@ func (d *fakeDocker) called(words string) []string {
 
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
-// withoutShell unsets the variables of the settings, so that those of this shell decide nothing.
-func withoutShell(t *testing.T) {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(composeDir, "deploy", "defaults.env"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, found := range regexp.MustCompile(`(?m)^([A-Z0-9_]+)=`).FindAllStringSubmatch(string(text), -1) {
-		t.Setenv(found[1], "") // so that it is as before in the end
-		os.Unsetenv(found[1])
-	}
-}
-
 // psOutput is what docker compose ps prints of a topology, with nginx in this state.
 func psOutput(t *testing.T, topology, nginx string) string {
 	t.Helper()
-	withoutShell(t)
+	testenv.WithoutShell(t, composeDir)
 	project, err := compose.Load(t.Context(), composeDir, topology)
 	if err != nil {
 		t.Fatal(err)

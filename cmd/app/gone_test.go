@@ -15,7 +15,8 @@ import (
 	"locklab/stack"
 )
 
-// The servers go away while the instance runs: each answer comes within a bound and names the server.
+// The servers go away while the instance runs: each answer comes within a bound and names the server. The drivers of the servers write
+// nothing beside the log.
 func TestRedisGoesAway(t *testing.T) {
 	t.Parallel()
 	testenv.Slow(t)
@@ -49,6 +50,11 @@ func TestRedisGoesAway(t *testing.T) {
 	}
 	if status, _, _ := ask(t, http.MethodGet, instance.URL+"/healthz"); status != http.StatusOK {
 		t.Errorf("the process is well, and says %d", status)
+	}
+	for line := range strings.Lines(instance.Log()) {
+		if !json.Valid([]byte(line)) {
+			t.Errorf("a line of a driver is no line of its log: %s", line)
+		}
 	}
 }
 

@@ -78,7 +78,9 @@ func TestHealthOfWhatIsNoInstance(t *testing.T) {
 }
 
 func TestHealthWhereNobodyListens(t *testing.T) {
-	wantSentence(t, app(t.Context(), "health", "--listen", "127.0.0.1:1"), exitUnavailable, "no instance answers", "127.0.0.1:1", "refused")
+	for _, listen := range []string{"127.0.0.1:1", "[::1]:1"} {
+		wantSentence(t, app(t.Context(), "health", "--listen", listen), exitUnavailable, "no instance answers", "http://"+listen+"/")
+	}
 }
 
 // An instance that listens on all addresses is asked on one: a name is no address of a request on every system.

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"locklab/report/compare"
@@ -26,4 +28,34 @@ func TestAComparisonKeepsTheBenchmark(t *testing.T) {
 			t.Errorf("measured %v: the page is\n%s", measured, got)
 		}
 	}
+}
+
+// The page of topologies is written anew, or between its markers. An error means that it is not written.
+func TestThePageOfTopologiesIsWritten(t *testing.T) {
+	c := labTopologiesCommand{Out: filepath.Join(t.TempDir(), "page.md")}
+	const page = "a\n<!-- topologies: x -->\n%s<!-- /topologies -->\n"
+	for before, want := range map[string]string{
+		"": "seen\n", fmt.Sprintf(page, "old\n"): fmt.Sprintf(page, "seen\n"), "a poem": "",
+	} {
+		_ = os.Remove(c.Out)
+		if before != "" && os.WriteFile(c.Out, []byte(before), 0o600) != nil {
+			t.Fatal("no file")
+		}
+		err := c.write("seen\n")
+		if text, _ := os.ReadFile(c.Out); (err != nil) != (want == "") || err == nil && string(text) != want {
+			t.Errorf("%q becomes %q, %v", before, text, err)
+		}
+	}
+	wantSentence(t, app(t.Context(), "lab", "topologies", "--out=no-such-folder/x.md"), exitUsage, "there is no folder no-such-folder")
+}
+
+// The comparison is printed, and written only when that is asked for. A file that no benchmark has written is an error.
+func TestAComparisonIsPrinted(t *testing.T) {
+	dir := t.TempDir()
+	args := []string{"lab", "compare", "--store=" + dir, "--dir=" + dir, "--bench"}
+	got := app(t.Context(), append(args, filepath.Join(dir, "none"))...)
+	if got.code != exitOK || got.err != "" || !strings.Contains(got.out, "\nspeed:\n\n| lock |") {
+		t.Errorf("exit %d: %s%s", got.code, got.out, got.err)
+	}
+	wantSentence(t, app(t.Context(), append(args, wrote(t, "a poem"))...), exitUnavailable, "is not what make bench writes")
 }

@@ -4,7 +4,11 @@ package main
 
 import (
 	"bufio"
+	"bytes"
+	"context"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -87,6 +91,30 @@ func TestThePageOpensABrowser(t *testing.T) {
 				return string(text) == base+path+"\n"
 			})
 		})
+	}
+}
+
+// An address that no browser opens is told. Without a screen nothing is to be opened, and nothing is told.
+func TestABrowserThatIsNotThere(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux asks xdg-open")
+	}
+	there := t.TempDir()
+	if err := os.WriteFile(filepath.Join(there, "xdg-open"), []byte("#!/bin/sh\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ path, screen, says string }{
+		{there, "DISPLAY", ""}, {there, "WAYLAND_DISPLAY", ""}, {t.TempDir(), "", ""}, {t.TempDir(), "DISPLAY", "No browser was opened"},
+	} {
+		for _, screen := range []string{"DISPLAY", "WAYLAND_DISPLAY", "WSL_DISTRO_NAME"} {
+			t.Setenv(screen, map[bool]string{true: ":0"}[screen == c.screen])
+		}
+		t.Setenv("PATH", c.path)
+		var said bytes.Buffer
+		openBrowser(t.Context(), streams{io.Discard, &said}, "http://127.0.0.1:1")
+		if told := said.String(); !strings.HasPrefix(told, c.says) || c.says == "" && told != "" {
+			t.Errorf("%+v: it says %q", c, told)
+		}
 	}
 }
 
@@ -219,17 +247,62 @@ func TestThePictureOfABurst(t *testing.T) {
 	b.Still()
 }
 
-// Everybody who reaches the page can start runs, so it is for this machine only.
+// Everybody who reaches the page can start runs, so it is for this machine only. A class has a trainer with a token that nobody guesses.
 func TestTheLivePageIsForThisMachine(t *testing.T) {
+	stopped, stop := context.WithCancel(t.Context())
+	stop() // a page that is served nevertheless ends
 	for _, c := range []struct {
-		listen string
-		want   []string
+		flags string
+		want  []string
 	}{
-		{"0.0.0.0:8090", []string{"0.0.0.0:8090", "--class", "127.0.0.1:8070"}},
-		{":8090", []string{"at :8090", "127.0.0.1:8070"}},
-		{"example.com:8090", []string{"at example.com:8090", "127.0.0.1:8070"}},
-		{"8090", []string{"--listen", "host:port"}},
+		{"--listen=0.0.0.0:8090", []string{"0.0.0.0:8090", "--class", "127.0.0.1:8070"}},
+		{"--listen=:8090", []string{"at :8090", "127.0.0.1:8070"}},
+		{"--listen=example.com:8090", []string{"at example.com:8090", "127.0.0.1:8070"}},
+		{"--listen=8090", []string{"--listen", "host:port"}},
+		{"--trainer-token=0123456789abcdef", []string{"--trainer-token is given without --class"}},
+		{"--class --trainer-token=0123456789abcde", []string{"--trainer-token has 15 characters; take at least 16"}},
+		{"--url=ftp://127.0.0.1:1", []string{`--url is "ftp://127.0.0.1:1"`, "http://host:port"}},
 	} {
-		wantSentence(t, app(t.Context(), "lab", "serve", "--listen="+c.listen), exitUsage, c.want...)
+		wantSentence(t, app(stopped, append([]string{"lab", "serve", "--embedded"}, strings.Fields(c.flags)...)...), exitUsage, c.want...)
+	}
+	class := labServeCommand{Listen: "0.0.0.0:8090", Class: true, TrainerToken: "0123456789abcdef", Out: "store"}
+	if err := class.validate(); err != nil {
+		t.Errorf("a token of 16 characters: %v", err)
+	}
+}
+
+// The error names the cause: a port that is taken, and a folder for runs that is none.
+func TestTheLivePageThatCannotBeServed(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	at, file := "--listen="+taken.Addr().String(), wrote(t, "")
+	wantSentence(t, app(t.Context(), "lab", "serve", "--embedded", "--out="+t.TempDir(), at), exitUnavailable, taken.Addr().String(), "in use")
+	wantSentence(t, app(t.Context(), "lab", "serve", "--embedded", "--out="+file, at), exitUnavailable, file, "cannot be saved")
+	got := app(t.Context(), "demo", "--embedded", "--versions=v3", at)
+	if got.code != exitUnavailable || got.out != "" || !strings.Contains(got.err, taken.Addr().String()) {
+		t.Errorf("the demo: exit %d: %s%s", got.code, got.out, got.err)
+	}
+}
+
+// With --url a burst of the page goes to instances that run already. The slash that a browser adds to an address does no harm.
+func TestTheLivePageOfInstancesThatRunAlready(t *testing.T) {
+	t.Parallel()
+	testenv.Slow(t)
+	asked, end := make(chan string, 10), testenv.Context(t).Done()
+	at := listening(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- r.URL.Path
+		http.Error(w, "it is only asked", http.StatusNotFound)
+	}))
+	post(t, livePage(t, "--url=http://"+at+"/")+"/ui/burst/run", url.Values{"version": {"v3"}, "users": {"2"}, "drivers": {"2"}})
+	select {
+	case path := <-asked:
+		if path != "/healthz" {
+			t.Errorf("the instances are asked for %s", path)
+		}
+	case <-end:
+		t.Error("the instances are not asked")
 	}
 }

@@ -82,14 +82,6 @@ func TestLabStepIsPlayed(t *testing.T) {
 			`"X?!" is no move`, `"what" is no move`,
 			"C is not possible: there is no client C",
 		}, []string{"SET NX PX → OK", "--moves"}},
-		{"a client that has ended", labStepCommand{ID: "L03"}, "A! A\nq\n", []string{"A is not possible: A cannot move: it is dead"}, nil},
-		{
-			"a reply that is not to an acquire",
-			labStepCommand{ID: "L03"},
-			"A A?\nq\n",
-			[]string{"A? is not possible: A cannot lose this reply"},
-			nil,
-		},
 		{"nothing at all", labStepCommand{ID: "L03"}, "", []string{"Nothing more is typed"}, []string{"Violation"}},
 		{"three clients", labStepCommand{ID: "L03", Clients: "ABC"}, "C\nq\n", []string{"C   request", "--clients ABC"}, nil},
 		{"a list", labStepCommand{ID: "L03", Lock: "SET NX PX, DEL", Moves: "A A A … B A C"}, "never read", []string{

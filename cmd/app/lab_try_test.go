@@ -2,11 +2,14 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
+	"io"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"locklab/experiments/try"
 	"locklab/internal/testenv"
 )
 
@@ -36,19 +39,19 @@ func TestLabTry(t *testing.T) {
 			page := filepath.Join(t.TempDir(), "try.html")
 			var got output
 			for range 3 { // on a busy machine a row may be inconclusive
-				got = app(t.Context(), "lab", "try", "--only", c.only, "--out", page, "--json", "--", "python3", rungs+c.rung)
+				got = app(t.Context(), "lab", "try", "--only", c.only, "--name", "mine", "--out", page, "--json", "--", "python3", rungs+c.rung)
 				if !strings.Contains(got.out, `"inconclusive"`) {
 					break
 				}
 			}
 			var card struct {
-				Rows   []struct{ ID, State string }
-				Report string
+				Rows         []struct{ ID, State string }
+				Name, Report string
 			}
 			if err := json.Unmarshal([]byte(got.out), &card); err != nil || got.code != c.code || len(card.Rows) != 1 {
 				t.Fatalf("exit %d, want %d; %v: %s%s", got.code, c.code, err, got.err, got.out)
 			}
-			if row := card.Rows[0]; row.State != c.state || !strings.HasPrefix(row.ID, c.only) || card.Report != page {
+			if row := card.Rows[0]; row.State != c.state || !strings.HasPrefix(row.ID, c.only) || card.Report != page || card.Name != "mine" {
 				t.Errorf("%+v, want %s", card, c.state)
 			}
 		})
@@ -58,10 +61,17 @@ func TestLabTry(t *testing.T) {
 func TestLabTryMisuse(t *testing.T) {
 	wantSentence(t, app(t.Context(), "lab", "try"), exitUsage, "app lab try -- ./mylock", "docs/protocol.md")
 	wantSentence(t, app(t.Context(), "lab", "try", "--only", "T99", "--", "true"), exitUsage, "T99", "--list")
+	wantSentence(t, app(t.Context(), "lab", "try", "--parallel", "0", "--", "true"), exitUsage, "--parallel is 0; allowed is from 1 to 8")
 	wantSentence(t, app(t.Context(), "lab", "try", "--", "./no-such-lock"), exitUnavailable, "no-such-lock")
 	wantSentence(t, app(t.Context(), "lab", "try", "--", "true"), exitUnavailable, "hello")
 	if got := app(t.Context(), "lab", "try", "--list"); got.code != exitOK || !strings.Contains(got.out, "T05-pause") ||
 		!strings.Contains(got.out, "Why it matters") {
 		t.Errorf("exit %d: %s%s", got.code, got.err, got.out)
+	}
+	for _, page := range []string{filepath.Join(wrote(t, ""), "x", "try.html"), t.TempDir()} {
+		err := (&labTryCommand{Out: page}).finish(t.Context(), new(try.Scorecard), streams{io.Discard, io.Discard})
+		if e := (exitError{}); !errors.As(err, &e) || e.code != exitUnavailable {
+			t.Errorf("a page that cannot be written: %v", err)
+		}
 	}
 }

@@ -47,8 +47,9 @@ func TestInstancesShareALimit(t *testing.T) {
 			if n == 5 {
 				want = http.StatusTooManyRequests
 			}
-			if status, _, body := ask(t, http.MethodGet, []string{a.URL, b.URL}[n%2]+"/r5/quotes"); status != want {
-				t.Errorf("quote %d: %d %s, want %d", n, status, body, want)
+			status, header, body := ask(t, http.MethodGet, []string{a.URL, b.URL}[n%2]+"/r5/quotes")
+			if policy := header.Get("RateLimit-Policy"); status != want || policy != "5;w=5" {
+				t.Errorf("quote %d: %d %s, want %d; the policy is %q", n, status, body, want, policy)
 			}
 		}
 	})
@@ -58,10 +59,12 @@ func TestInstancesShareALimit(t *testing.T) {
 func TestAnotherSupplier(t *testing.T) {
 	t.Parallel()
 	listening := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80}
-	for flag, want := range map[string]string{"": "http://127.0.0.1:80", "http://supplier:81": "http://supplier:81"} {
+	for flag, want := range map[string]string{
+		"": "http://127.0.0.1:80", "http://supplier:81": "http://supplier:81", "https://supplier": "https://supplier",
+	} {
 		f := limitFlags{Supplier: flag, SupplierLimit: 24, SupplierWindow: time.Minute, Nodes: 1}
 		limited, err := f.open(t.Context(), &parts{redis: new(topology.Redis)}, listening)
-		if err != nil || limited.URL != want {
+		if err := errors.Join(err, f.validate()); err != nil || limited.URL != want {
 			t.Errorf("--supplier=%s: %s, %v; want %s", flag, limited.URL, err, want)
 		}
 	}
@@ -104,8 +107,12 @@ func TestAnInstanceReachesItself(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := ownURL(addr); got != want {
-			t.Errorf("%s: %s, want %s", listening, got, want)
+		if got, browser := ownURL(addr), onThisMachine(listening); got != want || "http://"+browser != want {
+			t.Errorf("%s: %s, and for a browser %s; want %s", listening, got, browser, want)
+		}
+		from, err := net.ResolveTCPAddr("tcp", reachable(addr)) // from another machine
+		if err != nil || from.IP.IsUnspecified() || from.Port != addr.Port || !addr.IP.IsUnspecified() && !from.IP.Equal(addr.IP) {
+			t.Errorf("%s is reached at %s (%v)", listening, from, err)
 		}
 	}
 }

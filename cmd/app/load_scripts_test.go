@@ -26,19 +26,10 @@ import (
 // loaded starts two instances behind a balancer, for load scripts.
 func loaded(t *testing.T) (balancer *url.URL, instances []*stack.Instance) {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	service := burst.Service{
-		App: []string{self, "serve"}, Topology: "single", Real: stack.RealRedis(), Instances: 2, Named: true, Listen: "127.0.0.1:0",
-		Think: 100 * time.Millisecond, Flags: []string{"--item-query=1s"}, // buyers read together, and loads overlap
-	}
-	running, err := service.Start(testenv.Context(t), testenv.Stack(t), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	balancer, err = url.Parse(running.URL)
+	running := two(t, burst.Service{
+		Real: stack.RealRedis(), Named: true, Think: 100 * time.Millisecond, Flags: []string{"--item-query=1s"}, // loads overlap
+	})
+	balancer, err := url.Parse(running.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +169,7 @@ func TestK6LinesOfThePages(t *testing.T) {
 	testenv.Slow(t)
 	testenv.Needs(t, testenv.K6)
 	cmd := process(t, "demo", "--keep", "--users=2", "--drivers=2", "--think=1ms")
-	addrs := kept(t, cmd)
+	addrs, _ := kept(t, cmd)
 	defer func() {
 		_ = cmd.Process.Signal(syscall.SIGINT)
 		_ = cmd.Wait()

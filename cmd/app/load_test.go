@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"locklab/experiments/loadtool"
 	"locklab/internal/testenv"
 )
 
@@ -40,7 +41,6 @@ func TestK6IsJudgedFromItsOwnFile(t *testing.T) {
 		{"a wrong variable", "pview -e VERSION=v99", exitUnavailable, "k6 wrote no file"},
 		{"another file", "pview -e SUMMARY=/dev/null", exitUnavailable, "k6 wrote no file"},
 		{"the id of another run", "pview -e RUN_ID=x", exitUnavailable, "the file of another run"},
-		{"a script without a judge", "shop", exitUsage, "allowed are pview and order"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			file := ranBefore(t, "pview-v3.k6.json")
@@ -74,8 +74,6 @@ func TestALoadToolRemovesNoOtherFile(t *testing.T) {
 		to := func(file string) output { return app(t.Context(), command, "--dir=../..", "--out="+file, "pview") }
 		wantSentence(t, to(poem), exitUsage, "--out is "+poem, "of something else", "nothing was sent")
 		wantSentence(t, to(filepath.Join(poem, "x")), exitUsage, "--out", "not a directory")
-		wantSentence(t, app(t.Context(), command), exitUsage, "what")
-		wantSentence(t, app(t.Context(), command, "pview", "--out=x"), exitUsage, "--out stands behind pview", "put it before")
 	}
 	link, real := filepath.Join(t.TempDir(), "link"), ranBefore(t, "pview-v3.k6.json")
 	if err := os.Symlink(real, link); err != nil {
@@ -122,19 +120,6 @@ func TestJMeterIsJudgedFromItsOwnFile(t *testing.T) {
 	}
 }
 
-// JMeter appends to a file that is there, unless -f is given.
-func TestTwoRunsInOneFileAreNotJudged(t *testing.T) {
-	text, err := os.ReadFile(leftBehind + "pview-v3.csv.jtl")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, samples, _ := strings.Cut(string(text), "\n")
-	got := app(t.Context(), "lab", "check", wrote(t, string(text)+samples))
-	if got.code != exitInconclusive || !strings.Contains(got.out, "several runs are in this file") {
-		t.Errorf("exit %d: %s%s", got.code, got.out, got.err)
-	}
-}
-
 // Several labs may share one machine. A load tool sends its burst to the lab of its own checkout, whose port is a setting.
 func TestALoadToolFindsTheLabOfItsCheckout(t *testing.T) {
 	t.Parallel()
@@ -160,7 +145,21 @@ func TestALoadToolFindsTheLabOfItsCheckout(t *testing.T) {
 	}
 }
 
-// Settings that Compose does not read might be those of another lab. So nothing is sent.
+// A load tool sends one burst of two. Flags before the burst are ours, and those after it are the tool's.
+func TestWhatALoadToolSends(t *testing.T) {
+	for words, says := range map[string]string{
+		"pview": "", "order -e VERSION=v1": "", "-- order": "", "shop": "allowed are pview and order", "--": "allowed are pview and order",
+		"pview --out=x": "--out stands behind pview, where flags of k6 are; put it before", "order --json": "--json stands behind order",
+	} {
+		b, err := (&loadCommand{Words: strings.Fields(words)}).burst(loadtool.K6, "file")
+		if ok := err == nil && strings.Contains(words, string(b.Kind)); ok != (says == "") || !ok && !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %+v, %v; want %q", words, b, err, says)
+		}
+	}
+	wantSentence(t, app(t.Context(), "k6"), exitUsage, "what")
+}
+
+// Settings that Compose does not read might be those of another lab. So nothing is sent, unless the lab is named.
 func TestALoadToolRefusesSettingsThatAreNotRead(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.CopyFS(filepath.Join(dir, "deploy"), os.DirFS("../../deploy")); err != nil {
@@ -174,4 +173,8 @@ func TestALoadToolRefusesSettingsThatAreNotRead(t *testing.T) {
 	wantSentence(t, app(t.Context(), "k6", "--dir="+dir, "pview"), exitUsage, "rename it to .env")
 	t.Chdir(dir)
 	wantSentence(t, app(t.Context(), "burst"), exitUsage, "rename it to .env", "or name the URL")
+	wantSentence(t, app(t.Context(), "burst", "http://127.0.0.1:1"), exitUnavailable, "127.0.0.1:1", "refused")
+	if got := app(t.Context(), "doctor", only("files")); got.code != exitUnexpected || !strings.Contains(got.out, "rename it to .env") {
+		t.Errorf("the doctor: exit %d: %s%s", got.code, got.out, got.err)
+	}
 }

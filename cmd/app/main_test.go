@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"slices"
@@ -62,7 +64,7 @@ func TestHelpNamesEveryFlagItsVariableAndItsDefault(t *testing.T) {
 		"listen": "127.0.0.1:8080", "instance": "its port", "topology": "single", "redis": "127.0.0.1:6379",
 		"sentinel-master": "lab", "redis-password": "none", "redlock": "none", "zookeeper": "none", "database": "sqlite:locklab.db",
 		"etcd": "none", "etcd-user": "none", "etcd-password": "none",
-		"lease": "10s", "wait": "30s", "order-think": "100ms", "admin-token": "none",
+		"lease": "10s", "wait": "30s", "order-think": "100ms", "admin-token": "none", "memcached": "none",
 		"start-timeout": "5s", "log-format": "text", "log-level": "info",
 	} {
 		variable := "$LAB_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
@@ -76,7 +78,31 @@ func TestHelpNamesEveryFlagItsVariableAndItsDefault(t *testing.T) {
 
 func TestWithoutACommandItSaysWhatThereIs(t *testing.T) {
 	got := app(t.Context())
-	if got.code != exitUsage || !strings.Contains(got.err, "serve") || !strings.Contains(got.err, "demo") {
+	if got.code != 64 || !strings.Contains(got.err, "serve") || !strings.Contains(got.err, "demo") {
 		t.Fatalf("exit %d: %s", got.code, got.err)
+	}
+}
+
+// A command that is interrupted ends with 130, and says what that means for its result.
+func TestAnInterruptedCommandSaysSo(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	at := listening(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/healthz" { // the first command has begun, and the others have not
+			interrupt()
+		}
+		_, _ = io.WriteString(w, `{"instance": "blue"}`)
+	}))
+	for _, c := range []struct{ args, left string }{
+		{"burst --versions=v3 http://" + at, "nothing is judged"},
+		{"burst http://127.0.0.1:1", "nothing is judged"},
+		{"demo --embedded --versions=v3", "nothing is judged"},
+		{"doctor " + only("files"), "nothing is said"},
+		{"lab check " + jtl(t, "v3", 2, 2), "nothing is judged"},
+		{"lab serve --embedded --listen=127.0.0.1:0 --out=" + t.TempDir(), "it did not serve"},
+	} {
+		got := app(ctx, strings.Fields(c.args)...)
+		if got.code != 130 || got.out != "" || !strings.HasSuffix(got.err, "app: interrupted: "+c.left+"\n") {
+			t.Errorf("%s: exit %d: %s%s", c.args, got.code, got.out, got.err)
+		}
 	}
 }

@@ -46,3 +46,15 @@ func TestTheRowIsGone(t *testing.T) {
 		t.Errorf("the row of the trial is left: %q", rows)
 	}
 }
+
+// The log of an instance has colours on a terminal, unless NO_COLOR says otherwise.
+func TestTheLogHasColoursOnATerminal(t *testing.T) {
+	for variable, coloured := range map[string]bool{"": true, "1": false} {
+		t.Setenv("NO_COLOR", variable)
+		p := testenv.OpenTerminal(t, 80)
+		(&serveCommand{LogLevel: "info"}).logger(p.File).Warn("it is said")
+		if p.Until("it is said"); strings.Contains(p.Seen, "\x1b[") != coloured {
+			t.Errorf("NO_COLOR=%s: %q", variable, p.Seen)
+		}
+	}
+}

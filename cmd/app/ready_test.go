@@ -35,7 +35,7 @@ func preflighted(t *testing.T, instance *stack.Instance) (status int, body strin
 	return status, body
 }
 
-// An instance whose locks are weak is ready, and says why they are.
+// An instance whose locks are weak is ready, and says why they are. It is ready without one node of RedLock, too.
 func TestReadyzTellsWhatWeakensTheLocks(t *testing.T) {
 	t.Parallel()
 	testenv.Needs(t, testenv.RedisServer)
@@ -49,6 +49,7 @@ func TestReadyzTellsWhatWeakensTheLocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	instance := serving(t, node, "--redlock="+nodes[0].Addr+","+nodes[1].Addr+","+nodes[2].Addr)
+	testenv.Eventually(t, "its log says so before anybody asks", func() bool { return strings.Contains(instance.Log(), "allkeys-lru") })
 	status, body := preflighted(t, instance)
 	var told struct {
 		Ready     bool
@@ -75,6 +76,10 @@ func TestReadyzTellsWhatWeakensTheLocks(t *testing.T) {
 	}
 	if v5.Lock != "v5" || len(v5.Weaknesses) != 0 {
 		t.Errorf("v5: %+v", v5)
+	}
+	nodes[0].Kill() // a majority is left
+	if status, _, body := ask(t, http.MethodGet, instance.URL+"/readyz"); status != http.StatusOK {
+		t.Errorf("without a node of RedLock: %d %s", status, body)
 	}
 }
 

@@ -113,13 +113,6 @@ func TestSelectionNamesWhatIsMissing(t *testing.T) {
 	if err := new(selection).missing([]experiments.Experiment{modest}, false); err != nil {
 		t.Error(err)
 	}
-	kept, left, err := (&selection{All: true}).embedded([]experiments.Experiment{needy, modest})
-	if err != nil || len(kept) != 1 || len(left) != 1 || left[0] != needy.ID {
-		t.Errorf("kept %v, left %v, %v", kept, left, err)
-	}
-	if _, _, err := (&selection{IDs: []string{"F98"}}).embedded([]experiments.Experiment{needy, modest}); err == nil {
-		t.Error("an experiment that was named was left out")
-	}
 }
 
 func TestSelectionLeavesOutWhatThisMachineCannotRun(t *testing.T) {

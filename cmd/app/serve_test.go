@@ -24,7 +24,6 @@ import (
 	"locklab/internal/testenv"
 	"locklab/stack"
 	"locklab/topology"
-	"locklab/versions"
 )
 
 // serving is an instance as a process of its own, with its Redis.
@@ -62,6 +61,17 @@ func ask(t *testing.T, method, url string) (int, http.Header, string) {
 		t.Fatal(err)
 	}
 	return response.StatusCode, response.Header, string(body)
+}
+
+// One server may have several names, and two addresses are two servers.
+func TestAServerIsKnownByItsAddress(t *testing.T) {
+	for other, same := range map[string]bool{
+		"127.0.0.1:1": true, "localhost:1": true, "127.0.0.2:1": true, "127.0.0.1:2": false, "10.0.0.1:1": false, "no.such.name.invalid:1": false,
+	} {
+		if sameServer("127.0.0.1:1", other) != same || sameServer("10.0.0.2:1", other) {
+			t.Errorf("127.0.0.1:1 and %s: want one server: %v; or 10.0.0.2:1 is one of them", other, same)
+		}
+	}
 }
 
 // In containers the addresses are always set, and one switch says whether their servers are there.
@@ -197,25 +207,11 @@ func TestTheDriversLogIsOurs(t *testing.T) {
 	}
 }
 
-// A version is offered when a flag names its servers: serve must have the flag that the table has.
-func TestServeHasAFlagForEveryServerOfAVersion(t *testing.T) {
-	help := app(t.Context(), "serve", "--help").out
-	for _, v := range versions.All() {
-		if v.Needs != "" && !strings.Contains(help, v.Needs.Flag()+"=") {
-			t.Errorf("%s needs servers, and serve has no %s", v.Name, v.Needs.Flag())
-		}
-	}
-}
-
 func TestInstanceIsNamedAfterItsPort(t *testing.T) {
 	instance := serving(t, testenv.Redis(t, false))
 	_, port, _ := strings.Cut(strings.TrimPrefix(instance.URL, "http://"), ":")
 	if instance.Name != port {
 		t.Fatalf("the instance at %s is called %q", instance.URL, instance.Name)
-	}
-	status, _, body := ask(t, http.MethodGet, instance.URL+"/v4/pview")
-	if status != http.StatusNotFound || !strings.Contains(body, "v0, v1, v2, v3") {
-		t.Errorf("v4 without --redlock: %d %s", status, body)
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"regexp"
 	"runtime"
 	"strings"
@@ -35,6 +36,11 @@ func TestWithoutAStampGitNamesTheCheckout(t *testing.T) {
 	if !regexp.MustCompile(`^(v\d|[0-9a-f]{7,})`).MatchString(o.version) || !regexp.MustCompile(`^[0-9a-f]{7,}$`).MatchString(o.commit) ||
 		!regexp.MustCompile(`^\d{4}-\d\d-\d\dT.*Z$`).MatchString(o.date) {
 		t.Errorf("the checkout is %+v", o)
+	}
+	if self, err := os.Executable(); err == nil && strings.Contains(self, "go-build") { // as go run makes one
+		if out, err := process(t, "--version").Output(); err != nil || !strings.HasPrefix(string(out), "app "+o.version+" (commit ") {
+			t.Errorf("--version says %s (%v), and the checkout is %+v", out, err, o)
+		}
 	}
 	t.Chdir(t.TempDir())
 	if o := described(); o != (origin{}) {

@@ -9,7 +9,7 @@ import (
 	"locklab/versions"
 )
 
-// A lost update in v3 is unexpected, and no loss in v1 is inconclusive.
+// A lost update in v3 is unexpected, and no loss in v1 is inconclusive. A good round after it changes nothing.
 func TestResultsAreJudged(t *testing.T) {
 	views := func(version string, final int64) Views {
 		b := Views{Version: version, Users: 2, Final: final}
@@ -47,6 +47,10 @@ func TestResultsAreJudged(t *testing.T) {
 			result.add(1, versions.Version{Name: c.views.Version, Loses: c.expect == experiments.Sometimes}, c.views, c.grabs)
 			if result.Verdict != c.want || !strings.Contains(result.Reasons(), c.says) {
 				t.Errorf("%s, %q; want %s, %q", result.Verdict, result.Reasons(), c.want, c.says)
+			}
+			result.add(2, versions.Version{Name: "v3"}, views("v3", 2), grabs("v3", 1))
+			if result.Verdict != c.want {
+				t.Errorf("after a second round, which is as expected, it is %s", result.Verdict)
 			}
 		})
 	}

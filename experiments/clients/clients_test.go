@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"locklab/experiments"
+	"locklab/experiments/trialtest"
 	"locklab/history"
 	"locklab/internal/testenv"
 	"locklab/lockstrategy"
@@ -18,29 +19,18 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// alone runs a scenario once, on a machine with a pace.
-func alone(t *testing.T, pace experiments.Pace, run experiments.Scenario) experiments.Record {
-	t.Helper()
-	e := experiments.Experiment{Variants: []experiments.Variant{{Name: "alone", Run: run}}}
-	r := experiments.Run(t.Context(), e, experiments.Options{Trials: 1, Pace: pace}).Record
-	if failed := r.Variants[0].Trials[0].Err; failed != "" {
-		t.Fatal(failed)
-	}
-	return r
-}
-
 // On a slow machine a lease lasts longer: B is granted the lock when A's has ended.
 func TestLeasesFollowThePace(t *testing.T) {
 	const lease, pace = 100 * time.Millisecond, 4
-	r := alone(t, pace, WorkBesideWaiter(LongLease, 3*lease, lease))
+	events := trialtest.Paced(t, pace, WorkBesideWaiter(LongLease, 3*lease, lease))
 	at := make(map[string]time.Duration)
-	for _, e := range r.Events {
+	for _, e := range events {
 		if e.Timeline == "A" && e.Kind == history.Request || e.Timeline == "B" && e.Kind == history.Grant {
 			at[e.Timeline] = e.At
 		}
 	}
 	if waited := at["B"] - at["A"]; len(at) != 2 || waited < (pace-1)*lease {
-		t.Errorf("B was granted the lock %s after A had asked for a lease of %s: %v", waited, pace*lease, r.Events)
+		t.Errorf("B was granted the lock %s after A had asked for a lease of %s: %v", waited, pace*lease, events)
 	}
 }
 
@@ -70,7 +60,7 @@ func TestALeaseThatWasNotRenewedShowsNothing(t *testing.T) {
 
 // A proxy that has ended keeps its port: another server could take it, and would answer the proxy's clients.
 func TestAProxyThatEndedKeepsItsPort(t *testing.T) {
-	alone(t, 1, func(ctx context.Context, trial *experiments.Trial) {
+	trialtest.Paced(t, 1, func(ctx context.Context, trial *experiments.Trial) {
 		node, err := trial.Stack.Redis(ctx, "redis", false)
 		trial.Must(err)
 		proxy, err := trial.Stack.Proxy("proxy", node.Addr)
@@ -93,7 +83,7 @@ func TestAProxyThatEndedKeepsItsPort(t *testing.T) {
 
 // A resource that registers tokens at the read refuses an older holder's read, and says that it was a read.
 func TestARefusedReadSaysSo(t *testing.T) {
-	r := alone(t, 1, func(_ context.Context, x *experiments.Trial) {
+	events := trialtest.Paced(t, 1, func(_ context.Context, x *experiments.Trial) {
 		resource := NewResource(x, true)
 		newer, older := HolderElsewhere(x, "B", "b", 6), HolderElsewhere(x, "A", "a", 5)
 		resource.Read(newer)
@@ -101,7 +91,7 @@ func TestARefusedReadSaysSo(t *testing.T) {
 		resource.Write(older, 1)
 	})
 	var said []string
-	for _, e := range r.Events {
+	for _, e := range events {
 		if e.Kind == history.Stale {
 			said = append(said, e.Summary())
 		}

@@ -110,6 +110,8 @@ func TestDefectsOfK6Summaries(t *testing.T) {
 		{"no final", lacks(views, "lab_final"), "not read at the end"},
 		{"final 0", set("lab_final", "value", 0), "not read at the end, after 4"},
 		{"no winners", lacks(grabs, "lab_winners"), "not read at the end"},
+		{"winners below nothing", change(grabs, func(m metrics) { m["lab_winners"]["value"] = -1 }), "lab_winners is -1"},
+		{"many winners", change(grabs, func(m metrics) { m["lab_winners"]["value"] = 1e9 }), "lab_winners is 1000000000"},
 		{"half a user", set("lab_users", "value", 0.5), "from 1 to"},
 		{"no user", set("lab_users", "value", 0), "from 1 to"},
 		{"many users", set("lab_users", "value", 1e9), "from 1 to"},

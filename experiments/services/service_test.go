@@ -7,19 +7,12 @@ import (
 	"time"
 
 	"locklab/experiments"
+	"locklab/experiments/trialtest"
 	"locklab/history"
 	"locklab/internal/testenv"
 )
 
 func TestMain(m *testing.M) { testenv.Main(m) }
-
-// numbered makes a history of events.
-func numbered(events ...history.Event) []history.Event {
-	for i := range events {
-		events[i].Seq, events[i].At = i+1, time.Duration(i)*time.Millisecond
-	}
-	return events
-}
 
 func wrote(timeline, owner string, value int64) history.Event {
 	return history.Event{Timeline: timeline, Owner: owner, Kind: history.Write, Key: "pview", Value: value}
@@ -38,14 +31,17 @@ func TestLostViews(t *testing.T) {
 		finds  string
 		shown  int // events of the first finding
 	}{
-		{"every view is there", numbered(requested("a", "1"), requested("b", "2"), wrote("a", "1", 1), wrote("b", "2", 2), final(2)), "", 0},
 		{
-			"a value twice", numbered(requested("a", "1"), requested("b", "2"), wrote("a", "1", 1), wrote("b", "2", 1), final(1)),
+			"every view is there", trialtest.Numbered(requested("a", "1"), requested("b", "2"), wrote("a", "1", 1), wrote("b", "2", 2), final(2)),
+			"", 0,
+		},
+		{
+			"a value twice", trialtest.Numbered(requested("a", "1"), requested("b", "2"), wrote("a", "1", 1), wrote("b", "2", 1), final(1)),
 			"both wrote 1", 2,
 		},
-		{"one counts twice", numbered(requested("a", "1"), wrote("a", "1", 1), final(2)), "some count twice", 1},
-		{"one without an answer may have counted", numbered(requested("a", "1"), wrote("a", "1", 1), failed, final(2)), "", 0},
-		{"a refused one that counts is lost by another", numbered(wrote("a", "1", 1), wrote("b", "2", 3), final(1)), "1 are lost", 3},
+		{"one counts twice", trialtest.Numbered(requested("a", "1"), wrote("a", "1", 1), final(2)), "some count twice", 1},
+		{"one without an answer may have counted", trialtest.Numbered(requested("a", "1"), wrote("a", "1", 1), failed, final(2)), "", 0},
+		{"a refused one that counts is lost by another", trialtest.Numbered(wrote("a", "1", 1), wrote("b", "2", 3), final(1)), "1 are lost", 3},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			found := LostViews(c.events)
@@ -59,20 +55,9 @@ func TestLostViews(t *testing.T) {
 	}
 }
 
-// alone runs a scenario once, on a machine with a pace.
-func alone(t *testing.T, pace experiments.Pace, run experiments.Scenario) experiments.Record {
-	t.Helper()
-	e := experiments.Experiment{Variants: []experiments.Variant{{Name: "alone", Run: run}}}
-	r := experiments.Run(t.Context(), e, experiments.Options{Trials: 1, Pace: pace}).Record
-	if failed := r.Variants[0].Trials[0].Err; failed != "" {
-		t.Fatal(failed)
-	}
-	return r
-}
-
 // On a slow machine the timeouts of instances are longer.
 func TestInstancesFollowThePace(t *testing.T) {
-	alone(t, 2, func(_ context.Context, trial *experiments.Trial) {
+	trialtest.Paced(t, 2, func(_ context.Context, trial *experiments.Trial) {
 		s := Service{Version: "v7", Flags: []string{"--nodes=3"}}.service(trial)
 		flags := strings.Join(s.Flags, " ")
 		const want = "--wait=1m0s --request=4s --node-timeout=1s --start-timeout=10s --nodes=3"

@@ -23,8 +23,23 @@ func Numbered(events ...history.Event) []history.Event {
 // Of runs a scenario as the only trial of an experiment, and returns what it recorded.
 func Of(t *testing.T, scenario experiments.Scenario) ([]history.Event, error) {
 	t.Helper()
+	return paced(t, 0, scenario)
+}
+
+// Paced runs a scenario as [Of] does, on a machine with a pace. A trial that failed ends the test.
+func Paced(t *testing.T, pace experiments.Pace, scenario experiments.Scenario) []history.Event {
+	t.Helper()
+	events, err := paced(t, pace, scenario)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return events
+}
+
+func paced(t *testing.T, pace experiments.Pace, scenario experiments.Scenario) ([]history.Event, error) {
+	t.Helper()
 	e := experiments.Experiment{Variants: []experiments.Variant{{Name: "it", Run: scenario}}}
-	r := experiments.Run(t.Context(), e, experiments.Options{Trials: 1}).Record
+	r := experiments.Run(t.Context(), e, experiments.Options{Trials: 1, Pace: pace}).Record
 	if len(r.Variants) == 0 || len(r.Variants[0].Trials) == 0 {
 		t.Fatal("no trial ran")
 	}

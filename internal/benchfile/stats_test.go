@@ -42,7 +42,8 @@ func TestDigits(t *testing.T) {
 	}
 }
 
-// Runs that were disturbed do not count: their waiters failed, or updates were lost where none may be. Only those of one repetition compare.
+// Runs that were disturbed do not count: their waiters failed, or updates were lost where none may be. Only those of one repetition
+// compare.
 func TestCleanRuns(t *testing.T) {
 	run := func(lock string, rep int, rate float64) Run {
 		return Run{Workload: "burst", Lock: lock, Rep: rep, Rate: rate, Seconds: 1}

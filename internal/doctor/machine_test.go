@@ -26,6 +26,14 @@ func TestMemoryIsTheEnginesWhereItHasLess(t *testing.T) {
 	want(t, m.memory(t.Context()), false, "Docker has 0.0 GiB of this machine's")
 }
 
+// A child needs 4096 open files. A machine without a limit is fine, and one that cannot be asked is not.
+func TestOpenFiles(t *testing.T) {
+	for limit, ok := range map[string]bool{"unlimited": true, "4096": true, "4095": false} {
+		want(t, answering(Lab{}, map[string]printed{"sh -c": {out: limit}}).limits(t.Context()), ok, limit+" open files")
+	}
+	want(t, answering(Lab{}, nil).limits(t.Context()), false, "ulimit -n 8192")
+}
+
 // withNetworks prints networks as docker does, one a line.
 func withNetworks(lines ...string) map[string]printed {
 	return map[string]printed{"docker network ls": {out: "1\n2"}, "docker network inspect": {out: strings.Join(lines, "\n")}}

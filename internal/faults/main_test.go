@@ -38,6 +38,19 @@ func TestThePageIsInItsOrder(t *testing.T) {
 	}
 }
 
+// Equal neighbours are written once, with their number. A line that is too wide is cut, and nothing else is.
+func TestWhatABlockShows(t *testing.T) {
+	for got, want := range map[string]string{
+		grouped(nil): "", grouped([]string{"200", "200", "503", "200"}): "200 ×2, 503 ×1, 200 ×1",
+		cut("\na\nb\n\n"): "a\nb\n", cut(strings.Repeat("ä", widest-1)): strings.Repeat("ä", widest-1) + "\n",
+		cut(strings.Repeat("ä", widest+1)): strings.Repeat("ä", widest-1) + "…\n",
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
 // Numbers that differ from run to run do not count. The success of requests in the end counts, and so does a lost view.
 func TestConclusion(t *testing.T) {
 	for _, c := range []struct{ block, want string }{

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"os"
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -51,26 +51,6 @@ var measurements = map[string][]shown{
 	"burst over HTTP with v4": {
 		{benchmarkPage, row("Over HTTP", "v4", `RedLock \| [\d.]+ / \*\*([\d.]+)\*\*`)},
 		{comparePage, `and ([\d.]+) ms with v4\. v3 is slower`},
-	},
-	"commands of lock and unlock, v3": {
-		{librariesPage, `commands that the server executes for them [^|]*\| (\d+)`},
-		{benchmarkPage, row("Uncontended", "ours", `[^|]*\|[^|]*\|[^|]*\| ([\d.]+) \|`)},
-	},
-	"commands of lock and unlock, Redisson": {
-		{librariesPage, `commands that the server executes for them [^|]*(?:\| \d+ ){1}\| (\d+)`},
-		{benchmarkPage, row("Uncontended", "redisson", `[^|]*\|[^|]*\|[^|]*\| ([\d.]+) \|`)},
-	},
-	"commands of lock and unlock, redsync": {
-		{librariesPage, `commands that the server executes for them [^|]*(?:\| \d+ ){2}\| (\d+)`},
-		{benchmarkPage, row("Uncontended", "redsync", `[^|]*\|[^|]*\|[^|]*\| ([\d.]+) \|`)},
-	},
-	"commands of lock and unlock, redislock": {
-		{librariesPage, `commands that the server executes for them [^|]*(?:\| \d+ ){3}\| (\d+)`},
-		{benchmarkPage, row("Uncontended", "redislock", `[^|]*\|[^|]*\|[^|]*\| ([\d.]+) \|`)},
-	},
-	"commands of lock and unlock, rueidislock": {
-		{librariesPage, `commands that the server executes for them [^|]*(?:\| \d+ ){4}\| (\d+)`},
-		{benchmarkPage, row("Uncontended", "rueidislock", `[^|]*\|[^|]*\|[^|]*\| ([\d.]+) \|`)},
 	},
 	"no grant after the death of a master of Sentinel": {
 		{"docs/experiments/F02-sentinel.md", `killed: twice in a row \| probe \| ([\d\pZ]+) \(`},
@@ -130,14 +110,16 @@ func row(headline, name, cells string) string {
 // No two places give different values for one measurement. A place that is gone fails as well: the page or the table above has changed.
 func TestPagesAgree(t *testing.T) {
 	testenv.Check(t, testenv.Pages)
+	for i, library := range []string{"ours", "redisson", "redsync", "redislock", "rueidislock"} {
+		measurements["commands of lock and unlock, "+library] = []shown{
+			{librariesPage, fmt.Sprintf(`commands that the server executes for them [^|]*(?:\| \d+ ){%d}\| (\d+)`, i)},
+			{benchmarkPage, row("Uncontended", library, `[^|]*\|[^|]*\|[^|]*\| ([\d.]+) \|`)},
+		}
+	}
 	for name, places := range measurements {
 		var want []float64
 		for _, place := range places {
-			page, err := os.ReadFile("../../" + place.page)
-			if err != nil {
-				t.Fatal(err)
-			}
-			found := regexp.MustCompile(place.expression).FindAllStringSubmatch(string(page), -1)
+			found := regexp.MustCompile(place.expression).FindAllStringSubmatch(read(t, place.page), -1)
 			if len(found) == 0 {
 				t.Errorf("%s: %s does not show it: %s", name, place.page, place.expression)
 			}
@@ -157,16 +139,13 @@ func TestPagesAgree(t *testing.T) {
 // The conclusion about a failover in docs/faults.md is that of its four runs.
 func TestFaultsConcludeWhatTheyShow(t *testing.T) {
 	testenv.Check(t, testenv.Pages)
-	page, err := os.ReadFile("../../" + faultsPage)
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := read(t, faultsPage)
 	block := regexp.MustCompile(`(?s)<!-- (?:sentinel|cluster)-(?:kill|pause): .*?longest time without a success: (\d+) s.*?<!-- /`)
 	var shown []string
-	for _, found := range block.FindAllStringSubmatch(string(page), -1) {
+	for _, found := range block.FindAllStringSubmatch(page, -1) {
 		shown = append(shown, found[1])
 	}
-	said := regexp.MustCompile(`one client had no success for (\d+) to (\d+) s`).FindStringSubmatch(string(page))
+	said := regexp.MustCompile(`one client had no success for (\d+) to (\d+) s`).FindStringSubmatch(page)
 	if len(shown) != 4 || said == nil {
 		t.Fatalf("the page shows %q, and says %q", shown, said)
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -10,14 +9,11 @@ import (
 
 // The changelog has the form of Keep a Changelog 1.1.0, which programs read.
 func TestChangelogHasTheFormOfKeepAChangelog(t *testing.T) {
-	text, err := os.ReadFile("../../CHANGELOG.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := read(t, "CHANGELOG.md")
 	version := regexp.MustCompile(`^## \[(\d+\.\d+\.\d+)\] - (\d{4}-\d\d-\d\d)$`)
 	sections := []string{"### Added", "### Changed", "### Deprecated", "### Removed", "### Fixed", "### Security"}
 	var versions, dates []string
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
 		switch found := version.FindStringSubmatch(line); {
 		case found != nil:

@@ -21,12 +21,9 @@ var (
 // The names of Go in the tables of CONTRIBUTING are in the files of their rows.
 func TestContributingNamesWhatTheCodeHas(t *testing.T) {
 	testenv.Check(t, testenv.Pages)
-	page, err := os.ReadFile("../../CONTRIBUTING.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := read(t, "CONTRIBUTING.md")
 	compared := 0
-	for _, row := range fileRow.FindAllStringSubmatch(string(page), -1) {
+	for _, row := range fileRow.FindAllStringSubmatch(page, -1) {
 		source := sources(t, row[1])
 		for _, word := range quoted.FindAllStringSubmatch(row[2], -1) {
 			found := name.FindStringSubmatch(word[1])
@@ -64,11 +61,8 @@ func sources(t *testing.T, cell string) string {
 // Each line of the diagram of the packages is an import.
 func TestTheDiagramOfThePackages(t *testing.T) {
 	testenv.Check(t, testenv.Pages)
-	page, err := os.ReadFile("../../CONTRIBUTING.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, diagram, _ := strings.Cut(string(page), "```mermaid\n")
+	page := read(t, "CONTRIBUTING.md")
+	_, diagram, _ := strings.Cut(page, "```mermaid\n")
 	diagram, _, _ = strings.Cut(diagram, "```")
 	packages := make(map[string][]string) // by the name of their box
 	for _, box := range regexp.MustCompile(`(\w+)\["([^":]+)[^"]*"\]`).FindAllStringSubmatch(diagram, -1) {
@@ -116,11 +110,8 @@ func imports(t *testing.T, packages []string, of string) bool {
 // Every Debian package that a test needs is in the line for Debian.
 func TestContributingInstallsWhatTheTestsNeed(t *testing.T) {
 	testenv.Check(t, testenv.Pages)
-	page, err := os.ReadFile("../../CONTRIBUTING.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, line, _ := strings.Cut(string(page), "\napt-get install -y ")
+	page := read(t, "CONTRIBUTING.md")
+	_, line, _ := strings.Cut(page, "\napt-get install -y ")
 	line, _, _ = strings.Cut(line, "\nmake test")
 	packages := strings.Fields(line)
 	for _, need := range testenv.All() {
@@ -133,17 +124,11 @@ func TestContributingInstallsWhatTheTestsNeed(t *testing.T) {
 // Each command that writes a page is in the table of commands.
 func TestContributingNamesTheCommandsThatWritePages(t *testing.T) {
 	testenv.Check(t, testenv.Pages)
-	page, err := os.ReadFile("../../CONTRIBUTING.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	makefile, err := os.ReadFile("../../Makefile")
-	if err != nil {
-		t.Fatal(err)
-	}
-	targets := regexp.MustCompile(`(?m)^([a-z]+): ## .*(?:docs/|README)`).FindAllStringSubmatch(string(makefile), -1)
+	page := read(t, "CONTRIBUTING.md")
+	makefile := read(t, "Makefile")
+	targets := regexp.MustCompile(`(?m)^([a-z]+): ## .*(?:docs/|README)`).FindAllStringSubmatch(makefile, -1)
 	for _, target := range targets {
-		if !strings.Contains(string(page), "`make "+target[1]+"`") {
+		if !strings.Contains(page, "`make "+target[1]+"`") {
 			t.Errorf("CONTRIBUTING does not name make %s", target[1])
 		}
 	}

@@ -12,7 +12,6 @@ func tokens() []promise {
 	return []promise{
 		{"fencing tokens grow over holders, processes, and a lost counter", fenced, trial.tokensGrow},
 		{"a lease that is handed off has the next fencing token", all(fenced, cohort), trial.tokenHandedOff},
-		{"fencing tokens grow over a lock that was freed by force", all(fenced, admin), trial.tokenAfterForce},
 		{"a strategy without fencing tokens says 0", func(b Backend) bool { return !b.Fenced }, trial.noToken},
 	}
 }
@@ -61,20 +60,6 @@ func (c trial) tokenHandedOff() {
 		c.Errorf("token %d was followed by %d", second.FencingToken(), third.FencingToken())
 	}
 	c.release(third)
-}
-
-func (c trial) tokenAfterForce() {
-	one, two := c.pair(Settings{Lease: long})
-	var last uint64
-	for i := range 10 {
-		lease := c.acquire([]Client{one, two}[i%2])
-		if lease.FencingToken() <= last {
-			c.Errorf("token %d was followed by %d", last, lease.FencingToken())
-		}
-		last = lease.FencingToken()
-		c.force(two, true)
-		_ = lease.Release(context.Background()) // its loss is not told yet
-	}
 }
 
 func (c trial) noToken() {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"locklab/internal/testenv"
 	"locklab/lockstrategy"
@@ -255,12 +254,7 @@ func TestPreflightIsBounded(t *testing.T) {
 		defer server.Close()
 		wire := faultproxy.New(func(context.Context) (net.Conn, error) { return server.Dial() })
 		defer wire.Close()
-		c := redis.NewClient(&redis.Options{
-			Dialer: wire.DialContext, ContextTimeoutEnabled: true, MaxRetries: -1, Protocol: 2, DisableIdentity: true, ConnMaxIdleTime: -1,
-			MaintNotificationsConfig: &maintnotifications.Config{
-				Mode: maintnotifications.ModeDisabled, EndpointType: maintnotifications.EndpointTypeNone, // no request for its address
-			},
-		})
+		c := testenv.InBubble(wire.DialContext)
 		defer c.Close()
 		ask := check(t, c)
 		if _, answered := ask(t.Context()); !answered { // it has its connection

@@ -12,7 +12,6 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"locklab/internal/testenv"
 	"locklab/lockstrategy/pubsub"
@@ -42,20 +41,10 @@ func inBubble(t *testing.T, f func(t *testing.T, proxy *faultproxy.Proxy, client
 		server := miniredis.NewMiniRedis()
 		defer server.Close()
 		proxy := faultproxy.New(func(context.Context) (net.Conn, error) { return server.Dial() })
-		client := newClient(proxy.DialContext)
+		client := testenv.InBubble(proxy.DialContext)
 		f(t, proxy, client)
 		_ = client.Close()
 		proxy.Close()
-	})
-}
-
-func newClient(dial func(ctx context.Context, network, addr string) (net.Conn, error)) *redis.Client {
-	return redis.NewClient(&redis.Options{
-		Dialer: dial, MaxRetries: -1, DialerRetries: 1, Protocol: 2, DisableIdentity: true, ConnMaxIdleTime: -1,
-		ContextTimeoutEnabled: true,
-		MaintNotificationsConfig: &maintnotifications.Config{
-			Mode: maintnotifications.ModeDisabled, EndpointType: maintnotifications.EndpointTypeNone, // no request for its address
-		},
 	})
 }
 
@@ -130,7 +119,8 @@ func TestOwnMessages(t *testing.T) {
 	})
 }
 
-// A process that may not publish does not rely on messages. A release that publishes nothing says nothing about that.
+// A process that may not publish does not rely on messages, and does not know how many others wait. A release that publishes nothing says
+// nothing about that.
 func TestWhatAPublishShows(t *testing.T) {
 	inBubble(t, func(t *testing.T, _ *faultproxy.Proxy, client *redis.Client) {
 		hub := pubsub.New(client, false)
@@ -141,9 +131,10 @@ func TestWhatAPublishShows(t *testing.T) {
 		for _, c := range []struct {
 			reply  int
 			relies bool
-		}{{pubsub.Unpublished, true}, {pubsub.Unknown, false}, {pubsub.Unpublished, false}, {0, true}} {
-			if hub.Publishing("c")(c.reply); hub.Subscribed("c") != c.relies {
-				t.Errorf("after the reply %d it relies on messages: %v, want %v", c.reply, !c.relies, c.relies)
+			others int
+		}{{pubsub.Unpublished, true, 0}, {pubsub.Unknown, false, pubsub.Unknown}, {pubsub.Unpublished, false, 0}, {3, true, 2}} {
+			if others := hub.Publishing("c")(c.reply); hub.Subscribed("c") != c.relies || others != c.others {
+				t.Errorf("after the reply %d it relies on messages: %t, of %d others; want %+v", c.reply, hub.Subscribed("c"), others, c)
 			}
 		}
 		want(t, "a listener that relied on messages", received.counts(), [2]int64{2, 0})
@@ -154,7 +145,7 @@ func TestWhatAPublishShows(t *testing.T) {
 func TestAProcessAsksOnceForItsRight(t *testing.T) {
 	inBubble(t, func(t *testing.T, proxy *faultproxy.Proxy, _ *redis.Client) {
 		var connections atomic.Int64
-		client := newClient(func(ctx context.Context, network, addr string) (net.Conn, error) {
+		client := testenv.InBubble(func(ctx context.Context, network, addr string) (net.Conn, error) {
 			connections.Add(1)
 			return proxy.DialContext(ctx, network, addr)
 		})
@@ -184,6 +175,12 @@ func TestAProcessLearnsThatItMayNotPublish(t *testing.T) {
 	testenv.Eventually(t, "it is told", func() bool {
 		return received.counts() == [2]int64{2, 0} && !hub.Subscribed("c")
 	})
+	hub.Publishing("c")(1) // the permission is back, and is taken away again
+	if !hub.Subscribed("c") {
+		t.Error("it has published, and does not rely on messages")
+	}
+	hub.TryPublishAgain("c")
+	testenv.Eventually(t, "it is told again", func() bool { return !hub.Subscribed("c") })
 }
 
 // limited opens a client of a new server, for a user who may do everything but what rules take away.
@@ -259,7 +256,7 @@ func (c slowConn) Write(b []byte) (int, error) {
 // A channel may be listened to again after the hub gave it up, but before the server was told. It is subscribed to once more.
 func TestAChannelThatIsWantedAgain(t *testing.T) { // in no bubble: a goroutine that waits for a mutex stops its clock
 	server, written := miniredis.RunT(t), make(chan struct{})
-	client := newClient(func(ctx context.Context, _, _ string) (net.Conn, error) {
+	client := testenv.InBubble(func(ctx context.Context, _, _ string) (net.Conn, error) {
 		conn, err := faultproxy.TCP(server.Addr())(ctx)
 		return slowConn{conn, written}, err
 	})
@@ -339,7 +336,8 @@ func TestAChannelThatIsRefused(t *testing.T) {
 	}
 }
 
-// Slots move, and the subscription to a sharded channel ends with it: the hub subscribes where the slot is now.
+// Slots move, and the subscription to a sharded channel ends with it: the hub subscribes where the slot is now. A channel that
+// nobody listens to has no subscription any more.
 func TestAShardedChannelFollowsItsSlot(t *testing.T) {
 	t.Parallel()
 	started, ctx := testenv.Topology(t, string(topology.Cluster)), testenv.Context(t)
@@ -353,7 +351,7 @@ func TestAShardedChannelFollowsItsSlot(t *testing.T) {
 	defer hub.Close()
 	const channel = "redisson_lock__channel:{k}"
 	var received tally
-	defer hub.Listen(channel, received.tell)()
+	stop := hub.Listen(channel, received.tell)
 	testenv.Eventually(t, "it is subscribed", func() bool { return hub.Subscribed(channel) })
 
 	slot := int(cluster.ClusterKeySlot(ctx, channel).Val())
@@ -379,6 +377,8 @@ func TestAShardedChannelFollowsItsSlot(t *testing.T) {
 		n, err := other.SPublish(ctx, channel, "0").Result()
 		return err == nil && n == 1 && received.messages.Load() > 0
 	})
+	stop()
+	testenv.Eventually(t, "it is unsubscribed", func() bool { return other.PubSubShardNumSub(ctx, channel).Val()[channel] == 0 })
 }
 
 func anotherMaster(t *testing.T, cluster *redis.ClusterClient, not *redis.Client) (found *redis.Client) {

@@ -66,6 +66,18 @@ func TestTheReportOfAStoreJudgesNothingAgain(t *testing.T) {
 	}
 }
 
+// A run that is not saved has no report. A report that cannot be written is an error.
+func TestTheReportOfWhatIsNotSaved(t *testing.T) {
+	lost, gone := experiments.Result{NotSaved: "the disk is full"}, experiments.Result{}
+	lost.Dir, gone.Dir = t.TempDir(), filepath.Join(t.TempDir(), "gone")
+	if file, err := Write(lost.Dir, []experiments.Result{lost, {}}, nil); file != "" || err != nil {
+		t.Errorf("of runs that are not saved: %q, %v", file, err)
+	}
+	if _, err := Write(lost.Dir, []experiments.Result{gone}, nil); err == nil {
+		t.Error("a report is written into a folder that is gone")
+	}
+}
+
 // The report of all experiments has at most 2.5 MB: 86 drawings of at most four variants each.
 func TestTheReportOfALabIsSmall(t *testing.T) {
 	testenv.Check(t, testenv.Pages)

@@ -129,6 +129,15 @@ func TestLab(t *testing.T) {
 	wants(t, none.String(), "There is no run yet.")
 }
 
+// The evidence has the time since the trial began, which is not that of the run.
+func TestTheTimeOfTheEvidence(t *testing.T) {
+	events := views(4, 2)
+	for i := range events {
+		events[i].At += time.Minute
+	}
+	wants(t, render(t, made(history.Counter, events...)), `<td class="n">0.1</td><td>instance 2</td><td>write 1</td>`)
+}
+
 // An erratum stands beside its own article, and not beside the others of the experiment.
 func TestAnErratumNamesItsArticle(t *testing.T) {
 	var b bytes.Buffer
@@ -227,7 +236,7 @@ func TestHundredsOfEvents(t *testing.T) {
 		t.Errorf("the page has %d bytes", len(page))
 	}
 	kept := render(t, made(history.Counter, views(666, 1)...))
-	wants(t, kept, "all 666 are there", `class="once"`)
+	wants(t, kept, "all 666 are there", `class="once"`, `d="M46 226L`, `L600 14"`) // its line goes from corner to corner
 	lacks(t, kept, `class="twice" d="M4`, " lost<")
 }
 

@@ -86,19 +86,11 @@ func TestASceneHasWhatAPersonNeeds(t *testing.T) {
 	if err := Scene(&text, events, found); err != nil {
 		t.Fatal(err)
 	}
-	for _, part := range []string{
+	wants(t, text.String(),
 		"releases: DEL → 1", "time passes", ">A<", ">B<", "works on without the lock", "shows the violation",
 		`<td class="past"><span`, `<td class="holds does">read 1`,
-	} {
-		if !strings.Contains(text.String(), part) {
-			t.Errorf("the scene has no %q", part)
-		}
-	}
-	for _, part := range []string{"after the violation", "SET NX PX", ">redis<", ">time<", "ends at"} {
-		if strings.Contains(text.String(), part) {
-			t.Errorf("the scene has %q", part)
-		}
-	}
+	)
+	lacks(t, text.String(), "after the violation", "SET NX PX", ">redis<", ">time<", "ends at")
 }
 
 // The command of an attempt is not that of the release before it.

@@ -2,7 +2,6 @@ package matrix
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +9,7 @@ import (
 	"locklab/experiments"
 	"locklab/experiments/claims"
 	"locklab/history"
+	"locklab/report/terminal"
 	"locklab/versions"
 )
 
@@ -99,9 +99,6 @@ func TestRowsAndColumns(t *testing.T) {
 	if c := m.Cell("v99", "pause"); c.State != NotTested {
 		t.Errorf("%+v", c)
 	}
-	if len(Of(nil, nil).Strategies) != 12 || len(Of(nil, nil).Anomalies) != 12 {
-		t.Error("the rows and columns that there always are have changed")
-	}
 	for _, version := range versions.Names()[2:] { // v0 and v1 have no lock
 		if !slices.Contains(Of(nil, nil).Strategies, version) {
 			t.Errorf("%s has no row", version)
@@ -111,16 +108,12 @@ func TestRowsAndColumns(t *testing.T) {
 
 // An impossible cell says why, unless somebody tested it all the same.
 func TestNotApplicable(t *testing.T) {
-	all := maps.Clone(reasons)
-	for _, anomaly := range anomalies {
-		if anomaly != "lost at failover" && anomaly != cut {
-			all[at{"v3 with WAIT", anomaly}] = waitIsV3
+	for anomaly, why := range map[string]string{"lost at failover": "", cut: "", "pause": waitIsV3} {
+		if c := Of(nil, nil).Cell("v3 with WAIT", anomaly); c.Why != why {
+			t.Errorf("WAIT is for a failover: %s: %+v", anomaly, c)
 		}
 	}
-	if c := Of(nil, nil).Cell("v3 with WAIT", "lost at failover"); c.State != NotTested {
-		t.Errorf("WAIT is for a failover: %+v", c)
-	}
-	for where, why := range all {
+	for where, why := range reasons {
 		if !slices.Contains(strategies, where.strategy) || !slices.Contains(anomalies, where.anomaly) {
 			t.Errorf("%v is no cell of the matrix", where)
 		}
@@ -143,6 +136,22 @@ func TestEveryNamedRowHasAColumn(t *testing.T) {
 			if v.Strategy != "" && (!slices.Contains(strategies, v.Strategy) || !slices.Contains(anomalies, column)) {
 				t.Errorf("%s, %s: it is in row %q, column %q", e.ID, v.Name, v.Strategy, column)
 			}
+		}
+	}
+}
+
+// A terminal has a row for each anomaly, in a word for each lock, and below them what was violated by which experiment.
+func TestText(t *testing.T) {
+	e, s := run("X01-x", "orphaned lock", "v3", experiments.Sometimes, 3, 3)
+	kept, fine := run("X02-y", "orphaned lock", "v5", experiments.Never, 3, 0)
+	text := Of([]experiments.Experiment{e, kept}, []experiments.Saved{s, fine}).Text(terminal.Screen{})
+	words := strings.Join(strings.Fields(text), " ")
+	for _, says := range []string{
+		"anomaly naive SETNX", " orphaned lock - - - n/a violated n/a - ok, 3 - - - - ", // in the order of the strategies
+		"v3, orphaned lock: X01-x: violated (A and B | both) v5, orphaned lock: X02-y: no violation in 3 trials ok, 3: no violation in 3 trials",
+	} {
+		if !strings.Contains(words, says) {
+			t.Errorf("no %q in\n%s", says, text)
 		}
 	}
 }

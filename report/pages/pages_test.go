@@ -224,7 +224,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// A picture of an earlier run is removed, and nothing else is.
+// A picture of an earlier run is removed, and nothing else is. Before that an experiment without a run is named, if it would lose one.
 func TestWriteLeavesOnlyPicturesOfTheseRuns(t *testing.T) {
 	e, s := example()
 	docs := t.TempDir()
@@ -239,6 +239,12 @@ func TestWriteLeavesOnlyPicturesOfTheseRuns(t *testing.T) {
 	}
 	if err := Write(docs, made); err != nil {
 		t.Fatal(err)
+	}
+	pageOnly := e
+	pageOnly.ID = "L99"
+	all := []experiments.Experiment{e, pageOnly}
+	if lost, none := Losing(docs, all, nil), Losing(docs, all, []experiments.Saved{s}); !slices.Equal(lost, []string{e.ID}) || none != nil {
+		t.Errorf("without a run these lose pictures: %q, and with one: %q", lost, none)
 	}
 	if _, err := os.Stat(stale); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a picture of an earlier run is left: %v", err)

@@ -28,7 +28,8 @@ func TestReferencesAreLinks(t *testing.T) {
 	}
 }
 
-// A page leads to the experiments beside it, and its links to experiments are to pages that are there.
+// A page leads to the experiments beside it, and its links to experiments are to pages that are there. The index tells a reader where to
+// start.
 func TestPagesLeadOn(t *testing.T) {
 	all := claims.All()
 	for i := range all {
@@ -38,14 +39,20 @@ func TestPagesLeadOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	links := 0
+	links, starts := 0, 0
 	for _, e := range all {
+		if e.Start {
+			starts++
+		}
 		for _, link := range regexp.MustCompile(`\]\(([A-Z]\d+-[a-z0-9-]+\.md)\)`).FindAllStringSubmatch(string(made[path(e.ID)]), -1) {
 			links++
 			if made[filepath.Join("experiments", link[1])] == nil {
 				t.Errorf("the page of %s leads to %s, which is not there", e.ID, link[1])
 			}
 		}
+	}
+	if starts == 0 || starts > 6 {
+		t.Errorf("a reader is told to start at %d experiments", starts)
 	}
 	if links < 4*len(all) {
 		t.Errorf("%d pages have only %d links", len(all), links)

@@ -62,6 +62,12 @@ func TestDockerIsToldTheTopologyOfTheProjectInItsDirectory(t *testing.T) {
 			func(ctx context.Context) error { return docker.Up(ctx, "redis-ready", "web") },
 			"compose up --detach --wait --wait-timeout 120 --remove-orphans redis-ready web",
 		},
+		{
+			func(ctx context.Context) error {
+				return compose.Docker{Project: docker.Project, Env: docker.Env, Build: true, ForceRecreate: true}.Up(ctx)
+			},
+			"compose up --detach --wait --wait-timeout 120 --remove-orphans --build --force-recreate",
+		},
 		{docker.Down, "compose --profile=load down --remove-orphans --timeout 15"},
 		{func(ctx context.Context) error { _, err := docker.Status(ctx); return err }, "compose ps --all --format json"},
 	} {
@@ -73,7 +79,7 @@ func TestDockerIsToldTheTopologyOfTheProjectInItsDirectory(t *testing.T) {
 			t.Errorf("docker was called as %q, want %q", got, want)
 		}
 	}
-	if all := called(t, calls); len(all) != 3 {
+	if all := called(t, calls); len(all) != 4 {
 		t.Errorf("docker was called %d times: %q", len(all), all)
 	}
 }
@@ -103,6 +109,13 @@ func TestAContainerIsKnownBeforeItIsBroken(t *testing.T) {
 	}
 	_, err = docker.Container(t.Context(), "db")
 	wantError(t, err, "db has no container")
+	fakeDocker(t, "exit 1")
+	if _, err := c.Wait(t.Context()); err == nil {
+		t.Error("a wait that failed has waited")
+	}
+	if _, err := c.Run(t.Context(), "redis-cli", "ping"); err == nil {
+		t.Error("a command that failed has run")
+	}
 }
 
 // A second project of the same files has a name, a network and ports of its own, and Docker gets them as well.

@@ -3,7 +3,6 @@ package compose_test
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -16,23 +15,10 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 // lab is this checkout.
 const lab = "../.."
 
-// withoutShell unsets the variables of the settings, so that those of this shell decide nothing.
-func withoutShell(t *testing.T) {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(lab, "deploy", "defaults.env"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, found := range regexp.MustCompile(`(?m)^([A-Z0-9_]+)=`).FindAllStringSubmatch(string(text), -1) {
-		t.Setenv(found[1], "") // so that it is as before in the end
-		os.Unsetenv(found[1])
-	}
-}
-
 // small is a checkout with little in it, whose defaults say env.
 func small(t *testing.T, env string) string {
 	t.Helper()
-	withoutShell(t)
+	testenv.WithoutShell(t, lab)
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"deploy/defaults.env": "WEB_PORT=7002\nDATA_PORTS=700\nBACKENDS=0\n" + env,
@@ -47,6 +33,7 @@ services:
     ports: ["127.0.0.1:${DATA_PORTS}3:3306", "3307"]
   more:
     image: etcd:3.4.23
+    ports: ["127.0.0.1:7001:2379"]
     scale: ${BACKENDS:-0}
   load:
     image: grafana/k6:1.8.1

@@ -59,7 +59,7 @@ func starts(p *compose.Project) []string {
 
 func TestTheTopologyThatRunsIsFound(t *testing.T) {
 	testenv.Slow(t)
-	withoutShell(t)
+	testenv.WithoutShell(t, lab)
 	t.Setenv("REDIS_TOPOLOGY", "sentinel") // what is asked for is not what runs
 	for _, topology := range []string{"single", "master-slave", "sentinel", "cluster"} {
 		whole := starts(load(t, lab, topology))
@@ -203,6 +203,10 @@ func TestWhatIsNotReadyComesFirstAndOtherServicesAreLeftOut(t *testing.T) {
 			if !slices.Equal(all, want) {
 				t.Errorf("%+v\nwant %+v", all, want)
 			}
+			lines, err := compose.Docker{Project: p}.Diagnosis(t.Context())
+			if err != nil || !slices.Equal(lines, []string{"cluster-2 is missing: it has no container", "db is exited: it was stopped"}) {
+				t.Errorf("%q, %v", lines, err)
+			}
 		})
 	}
 }
@@ -236,7 +240,7 @@ func TestContainersOfAnotherCheckoutAreLeftAlone(t *testing.T) {
 
 // A container of docker compose run is no service, although it has a service's name.
 func TestOneOffContainersDoNotCount(t *testing.T) {
-	withoutShell(t)
+	testenv.WithoutShell(t, lab)
 	ps := healthy("redis-single")
 	oneOff, _ := json.Marshal(map[string]string{
 		"Service": "redis-single", "State": "exited", "Labels": "com.docker.compose.oneoff=True,com.docker.compose.project=small",
@@ -249,7 +253,7 @@ func TestOneOffContainersDoNotCount(t *testing.T) {
 }
 
 func TestADeadRedisServerIsNoticed(t *testing.T) {
-	withoutShell(t)
+	testenv.WithoutShell(t, lab)
 	for name, c := range map[string]struct {
 		container
 		want bool

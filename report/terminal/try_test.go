@@ -1,0 +1,56 @@
+package terminal
+
+import (
+	"strings"
+	"testing"
+
+	"locklab/experiments"
+	"locklab/experiments/try"
+	"locklab/history"
+)
+
+// A scorecard has a row for each promise, what was measured, why a promise does not hold, and how many have each result.
+func TestScorecard(t *testing.T) {
+	variant := func(v experiments.Verdict, who string) experiments.VariantJudgement {
+		return experiments.VariantJudgement{Verdict: v, Evidence: []history.Event{{Timeline: who, Kind: history.Grant, Key: "k"}}}
+	}
+	measured := experiments.Measured{Quantity: experiments.Count.Of("commands"), Variant: "alone", Values: []int64{7}}
+	text := Scorecard(&try.Scorecard{
+		Name: "mylock", Program: []string{"python3", "my\x1block.py"}, Redis: "miniredis", Pace: 2, Took: 3, Report: "store/report.html",
+		Rows: []try.Score{
+			{ID: "T01-exclusion", Title: "Exclusion", State: try.Violated, Why: "two\nholders", Took: 1.25, Variants: []experiments.VariantJudgement{
+				variant(experiments.Unexpected, "shown"), variant(experiments.AsExpected, "hidden"),
+			}},
+			{ID: "T02-release", Title: "Release", State: try.Holds},
+			{ID: "T03-lease", Title: "Lease", State: try.Inconclusive},
+			{ID: "T04-cost", Title: "Cost", State: try.OnlyMeasured, Measures: []experiments.Measured{measured}},
+			{ID: "T05-fairness", Title: "Fairness", State: try.NotClaimed},
+		},
+	}, Screen{})
+	words := strings.Join(strings.Fields(text), " ")
+	for _, says := range []string{
+		"mylock time result", "T01 Exclusion 1.2 s violated", "T02 Release 0.0 s holds", "commands T04, alone 7",
+		"T01-exclusion: violated: two; holders", "shown", "Report: store/report.html",
+		"python3 my\uFFFDlock.py (3.0 s, Redis: miniredis)", "Pace: ",
+		"Result: 1 hold, 1 violated, 1 inconclusive, 1 not claimed, 1 measured.",
+	} {
+		if !strings.Contains(words, says) {
+			t.Errorf("no %q in\n%s", says, text)
+		}
+	}
+	if strings.Contains(text, "hidden") || strings.Contains(text, "T02-release:") {
+		t.Errorf("it explains what is as expected:\n%s", text)
+	}
+}
+
+// The list of what is tried has each promise, why it matters, and for which claim it is tried.
+func TestTried(t *testing.T) {
+	text := Tried([]try.Row{
+		{ID: "T01-exclusion", Title: "Exclusion", Promise: "One holder.", Matters: "Updates."},
+		{ID: "T05-fairness", Title: "Fairness", Claim: try.Claim{Name: "fair"}},
+	}, Screen{})
+	const first = "T01-exclusion · Exclusion\n  One holder.\n  Why it matters: Updates.\n\n"
+	if !strings.HasPrefix(text, first) || !strings.HasSuffix(text, "\n  Tried when the program claims: fair\n\n") {
+		t.Errorf("it is\n%s", text)
+	}
+}
