@@ -3,6 +3,7 @@ package cache_test
 import (
 	"context"
 	"errors"
+	"io"
 	"math"
 	"path/filepath"
 	"strings"
@@ -278,6 +279,21 @@ func TestBloom(t *testing.T) {
 	}
 	l.FlushAll(t.Context())
 	reads(t, b, 1) // a filter that is lost denies nothing
+	refuses := client(t, l.node.Addr)
+	refuses.AddHook(noPipeline{})
+	half := cache.NewBloom(refuses, "bloom", 100, l.db, l.db)
+	if err := half.Build(t.Context(), l.db); !errors.Is(err, cache.ErrUnavailable) {
+		t.Errorf("a filter without its items is built: %v", err)
+	}
+}
+
+// noPipeline is a connection that ends in each pipeline.
+type noPipeline struct{}
+
+func (noPipeline) DialHook(next redis.DialHook) redis.DialHook          { return next }
+func (noPipeline) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+func (noPipeline) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(context.Context, []redis.Cmder) error { return io.EOF }
 }
 
 func TestLocal(t *testing.T) {

@@ -88,7 +88,7 @@ func TestDamagedRuns(t *testing.T) {
 				t.Fatal(err)
 			}
 			write(t, filepath.Dir(dir), filepath.Base(dir), "")
-		}, "run.json cannot be read: lstat "},
+		}, "run.json cannot be read: "},
 		{"interrupted", edit(RunFile, `"events": 3`, `"events": 3, "interrupted": true`), "it was interrupted"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

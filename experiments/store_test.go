@@ -219,3 +219,10 @@ func TestAnOpenedRunIsNotJudgedAgain(t *testing.T) {
 		t.Errorf("a damaged run: %+v", s)
 	}
 }
+
+// A run whose folder cannot be made is not saved elsewhere.
+func TestAFolderThatCannotBeMade(t *testing.T) {
+	if dir, err := newDir(t.TempDir(), strings.Repeat("x", 300)); err == nil {
+		t.Errorf("a name of 300 letters makes %s", dir)
+	}
+}

@@ -249,7 +249,7 @@ func TestEtcdALeaseShorterThanASecondEndsInTime(t *testing.T) {
 	}
 	testenv.Eventually(t, "the key is free", func() bool { return len(etcdKeys(t, admin, "k")) == 0 })
 	first := must(lock.Acquire(t.Context(), "k"))(t)
-	long := inQueue(t, admin, lock, 2, lockstrategy.LeaseFor(time.Hour)) // it asks for a lease at each try
+	long := inQueue(t, admin, lock, 2, lockstrategy.LeaseFor(time.Hour)) // at each try it asks for a lease, which must not stay
 	released(t, first)
 	released(t, <-long)
 	testenv.Eventually(t, "no lease of an hour stays", func() bool {

@@ -115,13 +115,16 @@ func TestTheSuiteFindsADefect(t *testing.T) {
 	if os.Getenv(memoryDefect) != "" {
 		t.Skip("this process has a defect itself")
 	}
-	for _, defect := range []string{"it frees another's lock", "it renews nothing", "its tokens do not grow"} {
+	for defect, promise := range map[string]string{
+		"it frees another's lock": "a_lease_that_the_server_has_forgotten", "it renews nothing": "a_living_holder_keeps",
+		"its tokens do not grow": "fencing_tokens_grow",
+	} {
 		t.Run(defect, func(t *testing.T) {
 			t.Parallel()
 			suite := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestMemoryConforms$/^alone$", "-test.timeout=5m")
 			suite.Env = append(os.Environ(), memoryDefect+"="+defect)
 			found, err := suite.CombinedOutput()
-			if err == nil || !bytes.Contains(found, []byte("--- FAIL: TestMemoryConforms/alone/")) {
+			if err == nil || !bytes.Contains(found, []byte("--- FAIL: TestMemoryConforms/alone/"+promise)) {
 				t.Errorf("the suite says %v: %s", err, found)
 			}
 		})

@@ -16,7 +16,8 @@ type notifying struct {
 
 func (n notifying) tryNotify(context.Context, string) error { return n.publish }
 
-// A probe names the first step that failed, and the error. A key that is held, or was deleted meanwhile, is no failure.
+// A probe names the first step that failed, and the error. It does not judge a second grant.
+// A key that is held, or was deleted meanwhile, is no failure.
 func TestProbe(t *testing.T) {
 	broken := errors.New("broken")
 	for name, c := range map[string]struct {
@@ -27,7 +28,7 @@ func TestProbe(t *testing.T) {
 		"all is well":            {func(*notifying) {}, Notify, nil},
 		"it grants nothing":      {func(n *notifying) { n.acquire = func(Request) error { return broken } }, Acquire, broken},
 		"another probe has it":   {func(n *notifying) { n.acquire = func(Request) error { return ErrTaken } }, Acquire, nil},
-		"it refuses no other":    {func(n *notifying) { n.acquire = n.second(broken) }, Acquire, broken},
+		"the second fails":       {func(n *notifying) { n.acquire = n.second(broken) }, Acquire, broken},
 		"another is refused":     {func(n *notifying) { n.acquire = n.second(ErrTaken) }, Notify, nil},
 		"it renews nothing":      {func(n *notifying) { n.renew = func(context.Context) error { return broken } }, Renew, broken},
 		"the key was deleted":    {func(n *notifying) { n.renew = func(context.Context) error { return ErrGone } }, Renew, nil},

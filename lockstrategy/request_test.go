@@ -231,6 +231,24 @@ func TestAWaiterKeepsItsInterval(t *testing.T) {
 	})
 }
 
+// A wait is silent only when nothing has woken the waiter: not after a release that pays its debt, nor after one that does not.
+func TestAWaitIsSilentWithoutAWakeUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, c := range []struct {
+			debt  yielding
+			woken bool
+		}{{0, false}, {0, true}, {2, true}} {
+			w := waiter{life: t.Context(), interval: pollInterval, wake: make(chan struct{}, 1), yielding: c.debt}
+			if c.woken {
+				wakeUp(w.wake)
+			}
+			if silent, err := w.sleep(t.Context(), time.Second); err != nil || silent == c.woken {
+				t.Errorf("%+v: silent = %t (%v)", c, silent, err)
+			}
+		}
+	})
+}
+
 // A release that fails has published nothing. The next message of another process is not taken for this process's own.
 func TestAFailedReleaseCountsNoMessage(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {

@@ -197,9 +197,9 @@ func TestBadInput(t *testing.T) {
 		{Key: "rates", Count: 5},
 		{Key: "rates", Count: 5, Window: time.Microsecond},
 		{Key: "rates", Count: 5, Window: 1500 * time.Microsecond},
-		{Key: "rates", Count: 2_000_000, Window: time.Second},
+		{Key: "rates", Count: 1_000_001, Window: time.Second},
 		{Key: strings.Repeat("x", 201), Count: 5, Window: time.Second},
-		{Key: "rates", Count: 5, Window: 48 * time.Hour},
+		{Key: "rates", Count: 5, Window: 24*time.Hour + time.Millisecond},
 	} {
 		for _, a := range ratelimit.All() {
 			l, err := a.Open(c, 1)

@@ -56,7 +56,8 @@ func trains(t *testing.T, base string) *http.Client {
 	return c
 }
 
-// Anybody may look, join, and sign in as the trainer. A participant may guess and answer, too. Only the trainer may do the rest.
+// Anybody may look, so a GET shows nothing that is the trainer's alone. Anybody may join, and sign in as the trainer.
+// A participant may guess and answer, too. Only the trainer may do the rest.
 func TestEachRouteIsForItsRoles(t *testing.T) {
 	t.Parallel()
 	least := func(pattern string) role {

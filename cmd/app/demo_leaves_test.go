@@ -56,15 +56,20 @@ func TestTheLinesOfAKeptDemo(t *testing.T) {
 	t.Parallel()
 	testenv.Needs(t, testenv.Curl)
 	cmd := process(t, "demo", "--keep", "--embedded", "--users=2", "--drivers=2", "--versions=v3", "--think=1ms")
-	defer func() { _ = cmd.Wait() }()
+	defer func() {
+		if cmd.Process != nil {
+			_ = cmd.Process.Signal(syscall.SIGINT)
+			_ = cmd.Wait()
+		}
+	}()
 	_, lines := kept(t, cmd)
+	if len(lines) != 6 {
+		t.Errorf("it shows %q", lines)
+	}
 	for _, line := range lines {
 		if code, err := answerOf(line); err != nil || code != "200" && code != "201" {
 			t.Errorf("%s answers %s (%v)", line, code, err)
 		}
-	}
-	if err := cmd.Process.Signal(syscall.SIGINT); err != nil || len(lines) != 6 {
-		t.Errorf("it shows %q; %v", lines, err)
 	}
 }
 

@@ -85,7 +85,8 @@ func TestDoctorNamesWhoHasAPortAndWhatMovesIt(t *testing.T) {
 }
 
 func TestDoctorKnowsTheLabOfEveryTopology(t *testing.T) {
-	testenv.WithoutShell(t, composeDir) // no backends
+	testenv.WithoutShell(t, composeDir)
+	t.Setenv("BACKENDS", "0")
 	t.Setenv("LAB_NET", "198.51.100")
 	lab := labIn(t.Context(), composeDir)
 	if lab.Err != nil {

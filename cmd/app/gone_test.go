@@ -52,7 +52,7 @@ func TestRedisGoesAway(t *testing.T) {
 		t.Errorf("the process is well, and says %d", status)
 	}
 	for line := range strings.Lines(instance.Log()) {
-		if !json.Valid([]byte(line)) {
+		if strings.HasSuffix(line, "\n") && !json.Valid([]byte(line)) { // the last one may be half written
 			t.Errorf("a line of a driver is no line of its log: %s", line)
 		}
 	}

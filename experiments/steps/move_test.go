@@ -269,6 +269,14 @@ func TestASessionGoesBackAndOn(t *testing.T) {
 			t.Errorf("after %q the moves are %q, want %q; they stray from the list: %t", words, got, moves, s.Strays())
 		}
 	}
+	for what, says := range map[string]string{
+		"back": "no move to take back", "next": "no list of moves", "nonsense": "is no move", "A B": "is not one move", "to 1": "from 0 to 0",
+		"to -1": "is no place", "to x": "is no place",
+	} {
+		if err := s.Do(t.Context(), what); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v, want %q", what, err, says)
+		}
+	}
 	does("A B back", "A", false)
 	does("next back back next next", "A B", false)
 	does("A restart", "", false)

@@ -69,6 +69,13 @@ func TestWhatWasFoundInWords(t *testing.T) {
 	}
 }
 
+// The bounds name the clients, and have a mark for each death, each lost reply, and each time that passes.
+func TestMayHappen(t *testing.T) {
+	if got := (Bounds{Clients: "ABC", Deaths: 2, Lost: 1, Expiry: 3}).MayHappen(); got != "A B C † † ? … … …" {
+		t.Errorf("%q", got)
+	}
+}
+
 func connected(t *testing.T, addr string) Redis {
 	t.Helper()
 	client := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, DisableIdentity: true})

@@ -1,5 +1,5 @@
 // Package marked replaces the text between two markers of a page with what a command printed. So every number there was printed by a
-// command.
+// command. It also has the form of the tables there.
 package marked
 
 import (

@@ -240,9 +240,9 @@ func TestWriteLeavesOnlyPicturesOfTheseRuns(t *testing.T) {
 	if err := Write(docs, made); err != nil {
 		t.Fatal(err)
 	}
-	pageOnly := e
-	pageOnly.ID = "L99"
-	all := []experiments.Experiment{e, pageOnly}
+	without := e // its page and pictures
+	without.ID = "L99"
+	all := []experiments.Experiment{e, without}
 	if lost, none := Losing(docs, all, nil), Losing(docs, all, []experiments.Saved{s}); !slices.Equal(lost, []string{e.ID}) || none != nil {
 		t.Errorf("without a run these lose pictures: %q, and with one: %q", lost, none)
 	}
