@@ -285,6 +285,13 @@ func TestBloom(t *testing.T) {
 	if err := half.Build(t.Context(), l.db); !errors.Is(err, cache.ErrUnavailable) {
 		t.Errorf("a filter without its items is built: %v", err)
 	}
+	pool, err := l.raw.DB()
+	if err = errors.Join(err, pool.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Build(t.Context(), l.db); !errors.Is(err, cache.ErrUnavailable) {
+		t.Errorf("a filter of a database that is away is built: %v", err)
+	}
 }
 
 // noPipeline is a connection that ends in each pipeline.

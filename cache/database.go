@@ -13,8 +13,6 @@ import (
 	"locklab/internal/tables"
 )
 
-const databaseAnswer = 5 * time.Second // bounds every call to the database
-
 // Database is the truth.
 type Database struct {
 	db     *gorm.DB
@@ -35,9 +33,7 @@ func NewDatabase(ctx context.Context, db *gorm.DB, query time.Duration) (*Databa
 
 // do bounds a call and turns its error into one of this package's.
 func (d *Database) do(ctx context.Context, call func(*gorm.DB) error) error {
-	bound, cancel := context.WithTimeout(ctx, databaseAnswer)
-	defer cancel()
-	return answered(ctx, d.tables.Do(d.db.WithContext(bound), call))
+	return answered(ctx, d.tables.Ask(ctx, d.db, call))
 }
 
 // Get loads an item.

@@ -57,6 +57,11 @@ func TestOrderOfSteps(t *testing.T) {
 	if _ = double.Close(); err == nil || len(s.done) != 3 {
 		t.Errorf("after a first delete that fails: %v, %v", s.done, err)
 	}
+	s.done = nil
+	_, err = double.Put(t.Context(), id, strings.Repeat("x", 1001))
+	if _ = double.Close(); err == nil || len(s.done) != 1 {
+		t.Errorf("after an update that was refused: %v, %v", s.done, err)
+	}
 }
 
 // The second delete comes after the delay: until then a reader may fill in what is old.

@@ -22,7 +22,7 @@ func line(e Event) string {
 		}
 		return words
 	case TrialBegan:
-		return fmt.Sprintf("%s %d: %d of %d, repeat %d", e.Variant, e.Number, e.Trial, e.Trials, e.Repeat)
+		return fmt.Sprintf("%d: %s", e.Number, e)
 	case Stepped:
 		return fmt.Sprintf("%s %d: step %d: %s %s", e.Step.Variant, e.Step.Trial, e.Step.Seq, e.Step.Summary(), e.Step.Proof)
 	case TrialJudged:
@@ -55,9 +55,10 @@ func TestEventsAreToldAsTheyHappen(t *testing.T) {
 	Run(t.Context(), e, Options{Trials: 1, Quick: true, Store: t.TempDir(), Tell: func(e Event) { told = append(told, line(e)) }})
 	want := []string{
 		"X01-test: 2 trials",
-		"control: 1 trials, no violation", "control 1: 1 of 1, repeat 0", "control 1: step 1: it was here ", "control 1: judged",
-		"subject: 1 trials, violation", "subject 1: 1 of 1, repeat 0", "subject 1: judged late: the answer: context deadline exceeded",
-		"subject 2: 1 of 1, repeat 1", "subject 2: step 2: ✗ killed it is gone", "the scenario goes on",
+		"control: 1 trials, no violation", "1: control, trial 1 of 1", "control 1: step 1: it was here ", "control 1: judged",
+		"subject: 1 trials, violation", "1: subject, trial 1 of 1", "subject 1: judged late: the answer: context deadline exceeded",
+		fmt.Sprintf("2: subject, trial 1 of 1, repeat 1 of at most %d", MostRepeats),
+		"subject 2: step 2: ✗ killed it is gone", "the scenario goes on",
 		"subject 2: step 3: " + violated.Name + " ", "subject 2: judged: A: " + violated.Name,
 		"slow: 0 trials, no violation; is slow, and a quick run leaves it out",
 		"X01-test: as expected, saved true",
@@ -71,13 +72,18 @@ func TestEventsAreToldAsTheyHappen(t *testing.T) {
 func TestStepsAreToldInTheirOrder(t *testing.T) {
 	const clients, each = 8, 200
 	e := withVariant(func(_ context.Context, t *Trial) {
+		var waits []func()
 		for range clients {
-			t.Go(func() {
+			waits = append(waits, t.Go(func() {
 				for range each {
 					t.Mark("A", violated)
 				}
-			})
+			}))
 		}
+		for _, wait := range waits {
+			wait()
+		}
+		t.Mark("B", violated) // after all of them
 	})
 	last := 0
 	Run(t.Context(), e, Options{Trials: 1, Tell: func(e Event) {
@@ -87,7 +93,7 @@ func TestStepsAreToldInTheirOrder(t *testing.T) {
 			}
 		}
 	}})
-	if last != 1+clients*each {
+	if last != 1+clients*each+1 {
 		t.Errorf("%d steps were told", last)
 	}
 }
@@ -100,7 +106,7 @@ func TestEventsOfARunThatIsStopped(t *testing.T) {
 	var told []string
 	Run(ctx, e, Options{Trials: 1, Tell: func(e Event) { told = append(told, line(e)) }})
 	want := []string{
-		"X01-test: 2 trials", "control: 1 trials, no violation", "control 1: 1 of 1, repeat 0", "X01-test: inconclusive, saved false",
+		"X01-test: 2 trials", "control: 1 trials, no violation", "1: control, trial 1 of 1", "X01-test: inconclusive, saved false",
 	}
 	if got := strings.Join(told, "\n"); got != strings.Join(want, "\n") {
 		t.Errorf("it told\n%s\nwant\n%s", got, strings.Join(want, "\n"))

@@ -2,6 +2,7 @@ package experiments_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -168,6 +169,20 @@ func TestTheGoalOfALock(t *testing.T) {
 	}
 }
 
+// An exploration that was cut short is an error: what was tried until then proves nothing.
+func TestAnExplorationThatIsCutShort(t *testing.T) {
+	e, lock := lockOf(t, "L03", "SET NX PX, DEL")
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	bounded := func(b steps.Bounds) steps.Bounds { return b }
+	if x, err := e.ExploreAll(ended, bounded, func(experiments.Exploring) {}); !errors.Is(err, context.Canceled) || x != nil {
+		t.Errorf("all locks: %+v, %v", x, err)
+	}
+	if searched, err := e.Shortest(ended, lock); !errors.Is(err, context.Canceled) || searched != nil {
+		t.Errorf("the shortest violation: %+v, %v", searched, err)
+	}
+}
+
 // A lock is found by its name, by a part that no other name has, and without a name it is the first. Otherwise the error has all names.
 func TestALockIsFoundByAPartOfItsName(t *testing.T) {
 	locks := []experiments.Interleavings{{Lock: naive.Compare}, {Lock: naive.PlainDEL}, {Lock: naive.SETNX}}
@@ -183,5 +198,8 @@ func TestALockIsFoundByAPartOfItsName(t *testing.T) {
 		if l, err := e.Lock(name); err == nil || !strings.Contains(err.Error(), naive.PlainDEL.Name) {
 			t.Errorf("%q: %q, %v", name, l.Name, err)
 		}
+	}
+	if l, err := (experiments.Experiment{ID: "L98-none"}).Lock(""); err == nil {
+		t.Errorf("an experiment without locks has %q", l.Name)
 	}
 }

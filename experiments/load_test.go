@@ -82,6 +82,7 @@ func TestDamagedRuns(t *testing.T) {
 		{"history.jsonl is a link", link(historyFile, "history.jsonl"), "history.jsonl is a link"},
 		{"an unknown experiment", edit(RunFile, "X01-test", "X99-none"), `there is no experiment "X99-none"`},
 		{"a variant that was removed", edit(RunFile, `"name": "subject"`, `"name": "object"`), `its variant "object"`},
+		{"a control that was removed", edit(RunFile, `"name": "control"`, `"name": "first"`), `its variant "first"`},
 		{"a trial is missing", edit(RunFile, `"number": 1`, `"number": 2`), "it recorded nothing"},
 		{"the run is a file", func(t *testing.T, dir string) {
 			if err := os.RemoveAll(dir); err != nil {
@@ -100,6 +101,10 @@ func TestDamagedRuns(t *testing.T) {
 			}
 			if len(s.Judgement.Variants) == 0 && !s.Judgement.Void {
 				t.Errorf("no variant is judged, and the run counts: %+v", s.Judgement)
+			}
+			_, damage := Load(dir)
+			if opened := (Catalogue{known}).Open(dir).Judgement; opened.Void != (damage != nil) {
+				t.Errorf("damage %v, and it is opened with the judgement %+v", damage, opened)
 			}
 		})
 	}

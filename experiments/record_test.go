@@ -104,6 +104,10 @@ func TestTelling(t *testing.T) {
 	if trial, why := r.Telling(VariantJudgement{Name: "v"}); trial != 1 || why != "the first, which was cut short" {
 		t.Errorf("cut short: trial %d, %q", trial, why)
 	}
+	r.Variants[0].Trials[0].Number = 1
+	if trial, why := r.Telling(VariantJudgement{Name: "v"}); trial != 1 || why != "the first, which failed" {
+		t.Errorf("failed: trial %d, %q", trial, why)
+	}
 }
 
 // A curve has a point for each timeline of its variant with both numbers, as they were recorded.

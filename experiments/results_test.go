@@ -20,7 +20,7 @@ func TestRunSavesWhatCannotBeJudged(t *testing.T) {
 		Check: func([]history.Event) []history.Violation { panic("no such event") },
 	}
 	run := Run(t.Context(), e, Options{Trials: 1, Store: t.TempDir()})
-	if j := run.Judgement; j.Verdict != Inconclusive || !strings.Contains(j.Why, "makes no sense: no such event") || run.NotSaved != "" {
+	if j := run.Judgement; !j.Void || !strings.Contains(j.Why, "makes no sense: no such event") || run.NotSaved != "" {
 		t.Errorf("%+v", run)
 	}
 	if record, err := Load(run.Dir); err != nil || record.Count != 2 {
@@ -57,6 +57,7 @@ func TestUsualSecondsAreThoseOfTheSamePlaceAndNumberOfTrials(t *testing.T) {
 		{Options{}, 1, 2 * time.Second},
 		{Options{Docker: "dir", Image: "redis:7"}, 3, time.Minute},
 		{Options{Docker: "dir", Image: "redis:7"}, 1, 20 * time.Second},
+		{Options{}, 0, 0},
 	} {
 		run := Result{Saved: Saved{Experiment: e, Record: Record{
 			Containers: c.where.Docker != "",

@@ -6,9 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
+
+	"github.com/redis/go-redis/v9"
+	"gorm.io/gorm"
+
+	"locklab/history"
 )
 
 // withVariant makes an experiment of a control that notes something, and a variant.
@@ -131,6 +138,57 @@ func TestRunCleansUp(t *testing.T) {
 				t.Errorf("%s: %s", j.Verdict, j.Why)
 			}
 		})
+	}
+}
+
+// A mutant is in every client and every database that a trial uses, and sees each event before it is recorded.
+func TestAMutantSeesEverything(t *testing.T) {
+	var commands answersAll
+	var databases []*gorm.DB
+	db := new(gorm.DB)
+	e := withVariant(func(ctx context.Context, t *Trial) {
+		client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
+		defer client.Close()
+		t.Must(t.Tap(client).Ping(ctx).Err())
+		if t.TapDatabase(db) != db || !t.Unchecked() || !t.Unregistered() {
+			panic("the mutant is not in the trial")
+		}
+		t.Note("A", "as it was")
+	})
+	run := Run(t.Context(), e, Options{Trials: 1, Mutant: Mutant{
+		Hook: &commands, Unchecked: true, Unregistered: true,
+		Event:    func(e *history.Event) { e.Text = "changed" },
+		Database: func(db *gorm.DB) { databases = append(databases, db) },
+	}})
+	if failed := run.Record.Variants[1].Trials[0].Err; failed != "" || len(commands) != 1 || !slices.Equal(databases, []*gorm.DB{db}) {
+		t.Errorf("%s: it saw %q and the databases %v", failed, commands, databases)
+	}
+	for _, e := range run.Record.Events {
+		if e.Text != "changed" {
+			t.Errorf("the record has %s", e)
+		}
+	}
+}
+
+// answersAll answers every command itself, and keeps its name.
+type answersAll []string
+
+func (*answersAll) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (a *answersAll) ProcessHook(redis.ProcessHook) redis.ProcessHook {
+	return func(_ context.Context, c redis.Cmder) error { *a = append(*a, c.Name()); return nil }
+}
+
+func (*answersAll) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+// A trial whose files have no place proves nothing: it is not done.
+func TestATrialWithoutATemporaryDirectory(t *testing.T) {
+	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "missing"))
+	e := withVariant(func(context.Context, *Trial) { t.Error("it is done") })
+	r := Run(t.Context(), e, Options{Trials: 1}).Record
+	if failed := r.Variants[1].Trials[0].Err; !strings.Contains(failed, "missing") {
+		t.Errorf("its error is %q", failed)
 	}
 }
 

@@ -165,7 +165,10 @@ func TestTheJudgementOfASavedRun(t *testing.T) {
 	if want := known.Judge(ran()); !reflect.DeepEqual(s.Judgement, want) || s.Experiment.ID != known.ID || s.Record.Experiment != "" {
 		t.Errorf("%+v, want %+v", s, want)
 	}
-	for _, text := range []string{"{", "null", "[]", `{"verdict":"good"}`, `{"variants":[{"expect":"luck"}]}`, `{"experiment":"X02-other"}`} {
+	for _, text := range []string{
+		"{", "null", "[]", `{"experiment":"X01-test","verdict":"good"}`,
+		`{"experiment":"X01-test","variants":[{"expect":"luck"}]}`, `{"experiment":"X02-other"}`,
+	} {
 		write(t, dir, verdictFile, text)
 		s := Catalogue{known}.Judged(newest)
 		if s.Judgement.Verdict != Inconclusive || !s.Judgement.Void || !strings.Contains(s.Judgement.Why, "delete this file") {

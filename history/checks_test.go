@@ -128,6 +128,11 @@ func TestWinnersAndNoted(t *testing.T) {
 }
 
 func TestAgree(t *testing.T) {
+	overlap := func([]Event) []Violation { return []Violation{{Key: "lock", What: "A and B both held lock"}} }
+	const says = "lock: porcupine accepts the history, but A and B both held lock"
+	if err := agree(script(t, "A grant lock\nA release lock\nB grant lock"), overlap, Counter); err == nil || err.Error() != says {
+		t.Errorf("a check that finds what is not there: %v", err)
+	}
 	no := func([]Event) []Violation { return nil }
 	for _, c := range []struct{ name, history, says string }{
 		{"nothing", "", ""},
@@ -146,13 +151,15 @@ func TestAgree(t *testing.T) {
 	}
 }
 
-// A history from an unknown source may have any times: the check must not fail because of them.
+// A history from an unknown source may have any times. The check does not fail because of them, and says that it is no help.
 func TestAgreeOnTimesThatMakeNoSense(t *testing.T) {
 	events := script(t, "A request lock\nA grant lock\nA read n 0\nA write n 1\nA release lock\nB grant lock\nB read n 1\nB write n 2")
 	for i := range events {
 		events[i].At = -events[i].At
 	}
-	_ = Agree(events)
+	if err := Agree(events); err == nil || !strings.Contains(err.Error(), "our own check finds 0") {
+		t.Errorf("got %v", err)
+	}
 }
 
 // An event is of a trial by the name of its variant and by its number.

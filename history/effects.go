@@ -173,7 +173,7 @@ var counterModel = porcupine.Model{
 // updates are those of counters that begin at zero. Of a counter on which a value was written twice they end with the
 // smallest such value. They are enough to show it, and with hundreds of them porcupine would need too long.
 func updates(events []Event) (all []porcupine.Operation) {
-	began := make(map[string]time.Duration) // by owner
+	began := make(map[string]time.Duration) // by owner; an update whose beginning was not recorded may have begun with the trial
 	twice, before := make(map[string]int64), make(map[keyValue]int64)
 	for _, key := range counters(events) {
 		twice[key] = ordered(key, events, before)
@@ -186,12 +186,8 @@ func updates(events []Event) (all []porcupine.Operation) {
 		case Request, Read:
 			began[e.Owner] = e.At
 		case Write:
-			from, known := began[e.Owner]
-			if !known {
-				from = e.At
-			}
 			if twice[e.Key] == 0 || e.Value <= twice[e.Key] {
-				add(update{e.Key, before[keyValue{e.Key, e.Value}], e.Value, false}, from, e.At)
+				add(update{e.Key, before[keyValue{e.Key, e.Value}], e.Value, false}, began[e.Owner], e.At)
 			}
 		case Final:
 			if twice[e.Key] == 0 {

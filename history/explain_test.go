@@ -64,6 +64,19 @@ func TestExplain(t *testing.T) {
 	}
 }
 
+// Six events and their grants are twelve. Seven events are shown without their grants.
+func TestExplainAddsGrantsUpToTwelveEvents(t *testing.T) {
+	text, own := "", []int{}
+	for n, want := range []int{2, 4, 6, 8, 10, 12, 7} {
+		own = append(own, 2*n+2)
+		text += fmt.Sprintf("A/%d grant lock\nA/%[1]d write n %[1]d\n", n)
+		events := script(t, text)
+		if slice := Explain(events, Violation{Events: own}); len(slice) != want {
+			t.Errorf("%d events are explained by %d", n+1, len(slice))
+		}
+	}
+}
+
 // However much there is, twelve events must do; the finding's own come first, and the last of them.
 func TestExplainIsShort(t *testing.T) {
 	var text strings.Builder

@@ -56,6 +56,11 @@ func TestTimelinesAreNarrow(t *testing.T) {
 				t.Fatalf("%d timelines: %d columns: %s", n, got, line)
 			}
 		}
+		first, _, _ := strings.Cut(text, "\n")
+		fits := timeWidth+n*(length(between)+12) <= Columns // a column has 12 letters or more
+		if beside := strings.Count(first, "client-") == n; beside != fits {
+			t.Fatalf("%d timelines: they stand beside each other: %v\n%s", n, beside, text)
+		}
 		if strings.Count(text, "0.0") != n {
 			t.Fatalf("%d timelines: not each event has its time once:\n%s", n, text)
 		}

@@ -29,6 +29,8 @@ func TestValidate(t *testing.T) {
 		{"a kind alone", "sqlite", "allowed are"},
 		{"SQLite without a path", "sqlite:", "allowed are"},
 		{"MySQL without a DSN", "mysql:", "allowed are"},
+		{"MySQL with a password alone", "mysql:" + password, "user:password@tcp(host:port)/name"},
+		{"another kind without a password", "postgres:locklab", `"postgres:locklab"`},
 		{"another kind", "postgres://lab:" + password + "@db/locklab", "allowed are"},
 		{"another kind with a DSN", "postgres:lab:" + password + "@tcp(db:5432)/locklab", "allowed are"},
 		{"a name with a %", "mysql:lab:" + password + "@tcp(db:3306)/lock%zz", "begins no escape"},

@@ -11,9 +11,6 @@ import (
 	"locklab/internal/tables"
 )
 
-// answer bounds every call to the database, including a wait for SQLite's write lock.
-const answer = 5 * time.Second
-
 // Store keeps orders in a database.
 type Store struct {
 	db     *gorm.DB
@@ -81,9 +78,7 @@ func (s *Store) String() string { return s.name }
 
 // do bounds a call and turns its error into one of this package's.
 func (s *Store) do(ctx context.Context, call func(*gorm.DB) error) error {
-	bound, cancel := context.WithTimeout(ctx, answer)
-	defer cancel()
-	err := s.tables.Do(s.db.WithContext(bound), call)
+	err := s.tables.Ask(ctx, s.db, call)
 	switch {
 	case err == nil:
 		return nil

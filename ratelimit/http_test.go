@@ -2,6 +2,7 @@ package ratelimit_test
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -74,6 +75,25 @@ func TestTransport(t *testing.T) {
 	}
 }
 
+// A supplier that is away is an error of the call, and the call counts: it may have arrived.
+func TestTransportToASupplierThatIsAway(t *testing.T) {
+	tr := transport(t, map[string]ratelimit.Limit{"POST /rates": twoAnHour})
+	away := errors.New("connection refused")
+	tr.Base = roundTrip(func(*http.Request) (*http.Response, error) { return nil, away })
+	c := http.Client{Transport: tr}
+	for n := range 3 {
+		_, err := c.Post("http://supplier.test/rates", "", nil)
+		refused := errors.As(err, new(*ratelimit.Refusal))
+		if errors.Is(err, away) == refused || refused != (n == 2) {
+			t.Errorf("call %d: %v", n+1, err)
+		}
+	}
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
 func TestTransportKeepsTheSuppliersOwnHeaders(t *testing.T) {
 	url, _ := supplier(t)
 	c := http.Client{Transport: transport(t, map[string]ratelimit.Limit{"/own": twoAnHour})}
@@ -102,8 +122,8 @@ func TestTransportThatAnswers429(t *testing.T) {
 		last = response
 	}
 	if last.StatusCode != http.StatusTooManyRequests || *calls != 1 || last.Header.Get("Retry-After") != "90" ||
-		last.Header.Get("RateLimit-Remaining") != "0" {
-		t.Errorf("status %d, headers %v, %d calls", last.StatusCode, last.Header, *calls)
+		last.Header.Get("RateLimit-Remaining") != "0" || last.Proto != fmt.Sprintf("HTTP/%d.%d", last.ProtoMajor, last.ProtoMinor) {
+		t.Errorf("status %d, %s, headers %v, %d calls", last.StatusCode, last.Proto, last.Header, *calls)
 	}
 }
 

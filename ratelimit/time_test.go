@@ -99,7 +99,9 @@ func TestAnyWindow(t *testing.T) {
 	for name, c := range map[string]struct {
 		most  int // in a window, over all loads
 		atAll int // at least, of the steady load of four windows
-	}{"r3": {79, 150}, "r4": {40, 150}, "r6": {39, 140}, "r8": {79, 150}} {
+	}{
+		"r0": {200, 400}, "r2": {79, 150}, "r3": {79, 150}, "r4": {40, 150}, "r5": {79, 150}, "r6": {39, 140}, "r8": {79, 150}, "r9": {79, 150},
+	} {
 		most := 0
 		for what, calls := range map[string][]time.Time{
 			"steady": simulate(t, name, limit, steady, 2), "bursts": simulate(t, name, limit, bursts, 40),
@@ -113,6 +115,9 @@ func TestAnyWindow(t *testing.T) {
 		}
 		if most != c.most {
 			t.Errorf("%s has %d calls in a window, want %d; the limit is %d", name, most, c.most, limit.Count)
+		}
+		if a, _ := ratelimit.Find(name); a.Exceeds != (most > limit.Count) {
+			t.Errorf("%s has %d calls in a window, and exceeds the limit of %d: %v", name, most, limit.Count, a.Exceeds)
 		}
 	}
 }

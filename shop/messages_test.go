@@ -3,6 +3,7 @@ package shop_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -119,14 +120,19 @@ func testEachMessageIsWorkedOn(t *testing.T, conn *redis.Client, db *gorm.DB) {
 		if pending.Count != 0 || left != 0 {
 			t.Errorf("%s: left are %+v", guard, pending)
 		}
+		mark := conn.TTL(t.Context(), fmt.Sprint("shop:handled:", id)).Val()
+		if marks := guard == shop.MarkBefore || guard == shop.MarkAfter; (mark > time.Hour) != marks || mark > 25*time.Hour || mark == -1 {
+			t.Errorf("%s: its mark in Redis ends after %s", guard, mark)
+		}
 	}
 }
 
 // A message comes twice: it was published twice, its acknowledgement failed, or its work failed.
 func testAMessageThatComesTwice(t *testing.T, conn *redis.Client, db *gorm.DB) {
 	s, q := shop.New(db, 0), shop.Queue{Redis: conn}
-	noAcks, workFails := &failing{name: "xack"}, false
+	noAcks, workFails, noMarks := &failing{name: "xack"}, false, &failing{}
 	conn.AddHook(noAcks)
+	conn.AddHook(noMarks)
 	if err := db.Callback().Create().After("gorm:create").Register("fail", func(tx *gorm.DB) {
 		if workFails && tx.Statement.Table == "shop_parcels" {
 			_ = tx.AddError(errDown)
@@ -152,6 +158,13 @@ func testAMessageThatComesTwice(t *testing.T, conn *redis.Client, db *gorm.DB) {
 		fails(t, first)
 		workFails = false
 		takenOver(t, first, id, want.failed)
+
+		if noMarks.name = map[shop.Guard]string{shop.MarkBefore: "set", shop.MarkAfter: "exists"}[guard]; noMarks.name != "" {
+			id, noMarks.on = paid(t, s, q, 1), true
+			fails(t, first)
+			noMarks.on = false
+			takenOver(t, first, id, 1)
+		}
 		if err := s.Stock(t.Context(), item, 5); err != nil {
 			t.Fatal(err)
 		}

@@ -3,6 +3,7 @@ package shop_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -52,13 +53,17 @@ func testOneOrderOfTwoSubmissions(t *testing.T, open engine) {
 	}
 }
 
-// once sends a request with a key.
+// once sends a request with a key. A request that fails has no order, and repeats nothing.
 func once(s *shop.Store, key, content string, buy func(shop.Purchase) (shop.Order, error)) (shop.Order, bool, error) {
-	return s.Once(context.Background(), key, content, time.Minute, func(a *shop.Attempt) (shop.Order, error) {
+	order, replayed, err := s.Once(context.Background(), key, content, time.Minute, func(a *shop.Attempt) (shop.Order, error) {
 		p := wants(1)
 		p.Attempt = a
 		return buy(p)
 	})
+	if err != nil && (replayed || order.ID != 0) {
+		err = fmt.Errorf("replayed: %v, %+v, and %s", replayed, order, err.Error()) // it is not that error
+	}
+	return order, replayed, err
 }
 
 func buys(s *shop.Store) func(shop.Purchase) (shop.Order, error) {

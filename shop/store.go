@@ -13,8 +13,6 @@ import (
 	"locklab/internal/tables"
 )
 
-const answer = 5 * time.Second // bounds every call to the database
-
 // Store keeps items and orders in a database.
 type Store struct {
 	db     *gorm.DB
@@ -37,9 +35,7 @@ func (s *Store) CreateTables(ctx context.Context) error {
 
 // do bounds a call and turns its error into one of this package's.
 func (s *Store) do(ctx context.Context, call func(*gorm.DB) error) error {
-	bound, cancel := context.WithTimeout(ctx, answer)
-	defer cancel()
-	return answeredBy(ctx, s.tables.Do(s.db.WithContext(bound), call))
+	return answeredBy(ctx, s.tables.Ask(ctx, s.db, call))
 }
 
 // answeredBy turns an error of the database into one of this package's.

@@ -156,6 +156,14 @@ func TestExploreCountsEveryInterleaving(t *testing.T) {
 	testenv.Slow(t)
 	neverReleased := naive.GetSet // with its release there are too many
 	neverReleased.Release = nil
+	persisted := naive.EXPIREByAll // here the order of two commands alone decides whether the key expires
+	persisted.Acquire = slices.Clone(persisted.Acquire)
+	persisted.Acquire[1].Command = func(c *naive.Client) []any {
+		if c.Refused {
+			return []any{"PERSIST", naive.Key}
+		}
+		return naive.EXPIREByAll.Acquire[1].Command(c)
+	}
 	for _, c := range []struct {
 		lock      naive.Lock
 		bounds    Bounds
@@ -165,6 +173,7 @@ func TestExploreCountsEveryInterleaving(t *testing.T) {
 		{naive.SETNXThenEXPIRE, Bounds{Clients: "AB", Deaths: 1}, OrphanedLock},
 		{naive.EXPIREByAll, Bounds{Clients: "AB", Deaths: 1}, NonOwnerRenewal},
 		{naive.EXPIREByAll, Bounds{Clients: "AB", Expiry: 1}, NonOwnerRenewal},
+		{persisted, Bounds{Clients: "AB", Deaths: 1}, OrphanedLock},
 		{naive.PlainDEL, Bounds{Clients: "AB", Expiry: 1}, NonOwnerUnlock},
 		{naive.CompareInClient, Bounds{Clients: "AB", Expiry: 1}, NonOwnerUnlock},
 		{naive.Compare, Bounds{Clients: "AB", Deaths: 1, Expiry: 1}, LostUpdate},

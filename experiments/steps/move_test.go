@@ -21,6 +21,11 @@ func TestMoves(t *testing.T) {
 			t.Errorf("%q is %q, %v; want %q", text, steps.Text(moves), err, want)
 		}
 	}
+	const legend = "A: its next step · A†: it dies · A?: the server executes its step, and the reply is lost · " +
+		"…: time passes, until every expiry is over"
+	if got := steps.Legend(); got != legend {
+		t.Errorf("they are explained by %q", got)
+	}
 	if got := steps.Names(steps.Moves("C A … A†")); got != "AC" {
 		t.Errorf("the clients are %q, want AC", got)
 	}

@@ -1,6 +1,8 @@
 package steps
 
 import (
+	"context"
+	"errors"
 	"math/big"
 	"testing"
 
@@ -57,6 +59,11 @@ func TestExplore(t *testing.T) {
 		if (f.Violating.Sign() > 0) != c.violates {
 			t.Errorf("%s with %+v: %s", c.lock.Name, c.bounds, f)
 		}
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if f, err := Explore(ended, naive.SETNX, Bounds{Clients: "AB"}, LostUpdate); !errors.Is(err, context.Canceled) {
+		t.Errorf("cut short: %+v, %v", f, err)
 	}
 }
 

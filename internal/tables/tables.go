@@ -71,6 +71,16 @@ func (s *Set) There(db *gorm.DB) error {
 	return db.Exec("SELECT EXISTS(SELECT 1 FROM " + strings.Join(names, "), EXISTS(SELECT 1 FROM ") + ")").Error
 }
 
+// Answer bounds a call to the database, including a wait for SQLite's write lock.
+const Answer = 5 * time.Second
+
+// Ask is [Set.Do], for as long as ctx lasts, and no longer than [Answer].
+func (s *Set) Ask(ctx context.Context, db *gorm.DB, call func(*gorm.DB) error) error {
+	bound, cancel := context.WithTimeout(ctx, Answer)
+	defer cancel()
+	return s.Do(db.WithContext(bound), call)
+}
+
 // Do executes call. If call finds a table missing, Do creates the tables and executes it again. call is one statement or one transaction:
 // it has changed nothing when it ends with that error, so the repetition is its first effect. The same holds for a deadlock: the server
 // has rolled the whole call back. Calls that find new tables in the moment in which another call creates them meet in one. Do waits as
