@@ -3,6 +3,7 @@ package cache_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"path/filepath"
@@ -170,6 +171,83 @@ func TestDeleteAll(t *testing.T) {
 		if keys, err := l.Keys(t.Context(), prefix).Result(); err != nil || len(keys) != want {
 			t.Errorf("%s: %v, %v; want %d", prefix, keys, err, want)
 		}
+	}
+}
+
+// The keys of a cluster are on several masters.
+func TestDeleteAllInACluster(t *testing.T) {
+	testenv.Needs(t, testenv.RedisServer)
+	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: testenv.Topology(t, "cluster").Addrs, ContextTimeoutEnabled: true})
+	t.Cleanup(func() { _ = cluster.Close() })
+	db, _ := newDatabase(t, "sqlite:"+filepath.Join(t.TempDir(), "items.db"))
+	r, err := cache.NewRedis(cluster, db, cache.Config{Prefix: "item:", TTL: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id := range uint64(20) {
+		if err := r.Set(t.Context(), cache.Item{ID: id, Text: "x"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.DeleteAll(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	left := 0
+	for id := range uint64(20) {
+		left += int(cluster.Exists(t.Context(), fmt.Sprint("item:", id)).Val())
+	}
+	if left != 0 {
+		t.Errorf("%d of 20 keys are left", left)
+	}
+}
+
+// A delete that fails is an error: the item is still there.
+func TestDeleteAllThatFails(t *testing.T) {
+	l := newLab(t)
+	refuses := client(t, l.node.Addr)
+	refuses.AddHook(noDelete{})
+	r, err := cache.NewRedis(refuses, l.db, cache.Config{Prefix: "item:", TTL: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Set(t.Context(), cache.Item{ID: id}); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.DeleteAll(t.Context()); !errors.Is(err, cache.ErrUnavailable) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// noDelete is a connection that ends in each DEL.
+type noDelete struct{}
+
+func (noDelete) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (noDelete) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (noDelete) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if cmd.Name() == "del" {
+			cmd.SetErr(io.EOF)
+			return io.EOF
+		}
+		return next(ctx, cmd)
+	}
+}
+
+// A caller that leaves does not wait for a slow query.
+func TestACallerThatLeavesDuringAQuery(t *testing.T) {
+	_, raw := newDatabase(t, "sqlite:"+filepath.Join(t.TempDir(), "items.db"))
+	slow, err := cache.NewDatabase(t.Context(), raw, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := slow.Get(gone, id); !errors.Is(err, context.Canceled) || errors.Is(err, cache.ErrUnavailable) {
+		t.Errorf("got %v", err)
 	}
 }
 
@@ -357,6 +435,15 @@ func testDatabase(t *testing.T, where string) {
 	db, raw := newDatabase(t, where)
 	t.Run("two writers count versions", func(t *testing.T) { countVersions(t, db) })
 	t.Run("each lost table is created again", func(t *testing.T) { eachLostTable(t, db, raw) })
+	t.Run("a write that is refused", func(t *testing.T) {
+		before := put(t, db, "before")
+		writes := func() error { _, err := db.Put(t.Context(), id, "after"); return err }
+		testenv.WatchStatements(t, raw).RefuseEach(t, "write", cache.ErrUnavailable, writes, func() {
+			if item, err := db.Get(t.Context(), id); err != nil || item != before {
+				t.Errorf("after a write that is refused: %+v, %v; want %+v", item, err, before)
+			}
+		})
+	})
 	put(t, db, strings.Repeat("x", 1000)) // the longest text
 	pool, err := raw.DB()
 	if err = errors.Join(err, pool.Close()); err != nil {

@@ -183,6 +183,29 @@ func TestAnExplorationThatIsCutShort(t *testing.T) {
 	}
 }
 
+// A variant that plays every interleaving proves nothing when its check or its trial fails.
+func TestPlayedInterleavingsThatProveNothing(t *testing.T) {
+	for says, spoil := range map[string]func(e *experiments.Experiment){
+		"makes no sense: no such event": func(e *experiments.Experiment) {
+			e.Check = func([]history.Event) []history.Violation { panic("no such event") }
+		},
+		"no server": func(e *experiments.Experiment) {
+			e.Variants[1].Run = func(_ context.Context, t *experiments.Trial) { t.Must(errors.New("no server")) }
+		},
+	} {
+		e := experiments.Experiment{
+			ID: "X01-test", Check: func(events []history.Event) []history.Violation { return nil },
+			Variants: []experiments.Variant{{Name: "other"}, {Name: "played", Every: steps.LostUpdate, Run: playsAll}},
+		}
+		spoil(&e)
+		bounded := func(b steps.Bounds) steps.Bounds { return b }
+		x, err := e.ExploreAll(t.Context(), bounded, func(experiments.Exploring) {})
+		if err == nil || !strings.Contains(err.Error(), says) || x != nil {
+			t.Errorf("%+v, %v; want %q", x, err, says)
+		}
+	}
+}
+
 // A lock is found by its name, by a part that no other name has, and without a name it is the first. Otherwise the error has all names.
 func TestALockIsFoundByAPartOfItsName(t *testing.T) {
 	locks := []experiments.Interleavings{{Lock: naive.Compare}, {Lock: naive.PlainDEL}, {Lock: naive.SETNX}}

@@ -2,7 +2,9 @@ package experiments
 
 import (
 	"context"
+	"errors"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -27,6 +29,22 @@ func TestAPaceSaysWhatFollows(t *testing.T) {
 		if got := p.String(); !strings.Contains(got, want) {
 			t.Errorf("%v: %q, want %q", float64(p), got, want)
 		}
+	}
+}
+
+// Each measurement of the pace starts servers. One that is cut short has an error, and no pace but that of a quiet machine.
+func TestThePaceIsMeasured(t *testing.T) {
+	if p, err := MeasurePace(t.Context()); err != nil || p < 1 || p > slowest {
+		t.Errorf("%v, %v", p, err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if p, err := MeasurePace(ended); !errors.Is(err, context.Canceled) || p != 1 {
+		t.Errorf("cut short: %v, %v", p, err)
+	}
+	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "missing"))
+	if p, err := MeasurePace(t.Context()); err == nil || p != 1 {
+		t.Errorf("without a folder for the servers: %v, %v", p, err)
 	}
 }
 

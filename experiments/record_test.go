@@ -21,6 +21,10 @@ func TestMeasuredInPlainUnits(t *testing.T) {
 		{wait, 27_804, "ms of the longest wait", "27.8"},
 		{wait, 1_234_567_890, "ms of the longest wait", "1\u202f234\u202f568"},
 		{next, -120, "ms until the next holder", "-0.12"},
+		{next, 9_994, "ms until the next holder", "9.99"},
+		{next, 10_040, "ms until the next holder", "10.0"},
+		{next, 99_940, "ms until the next holder", "99.9"},
+		{next, 100_400, "ms until the next holder", "100"},
 		{commands, 45, "commands per wait", "4.5"},
 		{commands, 172_900, "commands per wait", "17\u202f290.0"},
 		{Thousandths.Of("Jain's index"), 998, "Jain's index", "0.998"},
@@ -30,6 +34,9 @@ func TestMeasuredInPlainUnits(t *testing.T) {
 		if c.of.Label() != c.label || c.of.Text(c.value) != c.text {
 			t.Errorf("%d %+v is %s %q, want %s %q", c.value, c.of, c.of.Text(c.value), c.of.Label(), c.text, c.label)
 		}
+	}
+	if got := Thousandths.Of("").Text(20_001); got != "20.001" {
+		t.Errorf("20001 thousandths are %q", got)
 	}
 	if ms, is := next.Milliseconds(1500); ms != 1.5 || !is {
 		t.Errorf("%v ms, %v", ms, is)
@@ -58,6 +65,7 @@ func TestMeasurements(t *testing.T) {
 	measured("v", "A", work, 90_000, 50_000, 70_000)
 	measured("v", "A", waits, 10, 40, 20)
 	measured("v", "B", work, 7000)
+	r.Events = append(r.Events, history.Event{Kind: history.Note, Variant: "v", Timeline: "B", Value: 9})
 	want := Measurements{Units: []string{"waits", "ms of work"}, Rows: []MeasuredRow{
 		{"v", "A", []string{"2.0 (1.0 to 4.0)", "70.0 (50.0 to 90.0)"}},
 		{"v", "B", []string{"–", "7.00"}},
@@ -77,7 +85,10 @@ func TestTelling(t *testing.T) {
 		return history.Event{Seq: seq, Variant: "v", Trial: trial, Kind: kind}
 	}
 	r := Record{
-		Variants: []VariantRecord{{Name: "v", Trials: []TrialRecord{{Number: 1}, {Number: 2}, {Number: 3, Err: "it failed"}}}},
+		Variants: []VariantRecord{
+			{Name: "v", Trials: []TrialRecord{{Number: 1}, {Number: 2}, {Number: 3, Err: "it failed"}}},
+			{Name: "other", Trials: []TrialRecord{{Number: 8}, {Number: 3, Err: "it failed, too"}, {Number: 9}}},
+		},
 		Events: []history.Event{
 			{Seq: 1, Variant: "other", Trial: 9, Kind: history.Stale},
 			event(2, 1, history.Grant), event(3, 2, history.Stale), event(4, 3, history.Stale), event(5, 3, history.Fault),

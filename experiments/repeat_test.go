@@ -77,6 +77,24 @@ func TestATrialWithoutItsViolationIsRepeated(t *testing.T) {
 	}
 }
 
+// A trial was late when its record says so and another trial repeats it. A late trial that nothing repeats counts as any other.
+func TestALateTrialHasARepeat(t *testing.T) {
+	late := TrialRecord{Number: 2, Late: true}
+	for _, c := range []struct {
+		trials []TrialRecord
+		want   bool
+	}{
+		{[]TrialRecord{{Number: 1}, late, {Number: 3, Repeats: 2}}, true},
+		{[]TrialRecord{{Number: 1}, late, {Number: 3, Repeats: 1}}, false},
+		{[]TrialRecord{{Number: 1}, late}, false},
+		{[]TrialRecord{{Number: 1, Late: true}, {Number: 2}, {Number: 3, Repeats: 2}}, false},
+	} {
+		if got := (VariantRecord{Trials: c.trials}).wasLate(2); got != c.want {
+			t.Errorf("%+v: %v, want %v", c.trials, got, c.want)
+		}
+	}
+}
+
 // A violation is never repeated away, and neither is a failure. A variant that expects no violation runs as often as it was to run.
 func TestWhatIsNeverRepeated(t *testing.T) {
 	forced := loads(Sometimes)

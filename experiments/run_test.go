@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"gorm.io/gorm"
@@ -138,6 +139,34 @@ func TestRunCleansUp(t *testing.T) {
 				t.Errorf("%s: %s", j.Verdict, j.Why)
 			}
 		})
+	}
+}
+
+// A trial records faults with a mark and a proof, their ends, and measurements, on the clock of its history.
+func TestWhatATrialRecords(t *testing.T) {
+	var began time.Time
+	var now time.Duration
+	e := withVariant(func(_ context.Context, t *Trial) {
+		began, now = t.Began(), t.Now()
+		t.Break("A", violated, "it is gone")
+		t.Heal("A", "it is back")
+		t.Measure("B", 3, Milliseconds.Of("of work"))
+	})
+	r := Run(t.Context(), e, Options{Trials: 1}).Record
+	want := []history.Event{
+		{Timeline: "A", Kind: history.Fault, Name: violated.Name, Text: violated.Name, Proof: "it is gone"},
+		{Timeline: "A", Kind: history.Heal, Text: "it is back"},
+		{Timeline: "B", Kind: history.Measure, Name: "of work", Unit: string(Milliseconds), Value: 3},
+	}
+	got := history.Of(r.Events, "subject", 1)
+	for i := range got {
+		if got[i].At < now {
+			t.Errorf("the clock says %s, and later %s", now, got[i].At)
+		}
+		got[i].Seq, got[i].At, got[i].Variant, got[i].Trial = 0, 0, "", 0
+	}
+	if !slices.Equal(got, want) || !began.Add(now).After(began) || began.After(time.Now()) {
+		t.Errorf("%+v; it began at %s", got, began)
 	}
 }
 

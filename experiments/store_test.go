@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -125,6 +126,32 @@ func TestIsRun(t *testing.T) {
 	remove(t, dir, historyFile)
 	if IsRun(dir) {
 		t.Error("the summary of a load tool is a saved run")
+	}
+}
+
+// A run that cannot be saved to its end is an error, and a link that was not put in its place is removed.
+func TestARunThatIsSavedInPart(t *testing.T) {
+	unwritable := ran()
+	unwritable.Pace = Pace(math.NaN()) // JSON has no such number
+	if _, err := Save(t.TempDir(), unwritable, Judgement{}); err == nil || !strings.HasPrefix(err.Error(), "save the run: json") {
+		t.Errorf("a record that is no JSON: %v", err)
+	}
+	for _, name := range []string{latest, latest + ".20260102T030405.006Z"} {
+		parent := filepath.Join(t.TempDir(), known.ID)
+		if err := os.MkdirAll(filepath.Join(parent, name, "full"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		dir, err := Save(filepath.Dir(parent), ran(), Judgement{})
+		if err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s is a folder: %v", name, err)
+		}
+		if _, err := Load(dir); err != nil {
+			t.Errorf("%s is a folder: the run is lost: %v", name, err)
+		}
+		entries, err := os.ReadDir(parent)
+		if err != nil || len(entries) != 2 {
+			t.Errorf("%s is a folder, and beside it are %v, %v", name, entries, err)
+		}
 	}
 }
 

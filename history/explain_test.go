@@ -92,6 +92,10 @@ func TestExplainIsShort(t *testing.T) {
 			t.Fatalf("%d events are explained by %v", n, slice)
 		}
 	}
+	faults := script(t, strings.Repeat("redis fault: cut\n", 20))
+	if slice := seqs(Explain(faults, Violation{Events: []int{20}})); len(slice) != 12 {
+		t.Errorf("one fault after others is explained by %v", slice)
+	}
 	if slice := seqs(Explain(events, Violation{Events: []int{3, 248}})); len(slice) != 12 {
 		t.Errorf("two events far apart are explained by %v", slice)
 	}

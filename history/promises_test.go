@@ -66,6 +66,11 @@ func TestCheck(t *testing.T) {
 			"A@1 release k", "A@1 released k", "C@1 grant k 11", "C@1 lose k: gone", "C@1 release k", "C@1 released k: gone",
 			"B@2 release k", "B@2 released k",
 		}, nil, ""},
+		{"handed off after a fault that may have come before the first holder, or after it", []string{
+			"server fault k", "A@1 request k", "A@1 grant k 10", "A@1 release k", "A@1 released k", "server heal k",
+			"B@2 request k", "B@2 grant k 20", "C@1 request k", "C@1 grant k 11", "C@1 lose k: gone", "C@1 release k", "C@1 released k: gone",
+			"B@2 release k", "B@2 released k",
+		}, nil, ""},
 		{"handed off to two", []string{
 			"A@1 request k", "C@1 request k", "A@1 grant k 10", "server fault k", "server heal k", "C@1 grant k 11",
 			"A@1 release k", "A@1 released k", "C@1 release k", "C@1 released k",

@@ -34,6 +34,10 @@ func TestValidate(t *testing.T) {
 		{"another kind", "postgres://lab:" + password + "@db/locklab", "allowed are"},
 		{"another kind with a DSN", "postgres:lab:" + password + "@tcp(db:5432)/locklab", "allowed are"},
 		{"a name with a %", "mysql:lab:" + password + "@tcp(db:3306)/lock%zz", "begins no escape"},
+		{"a name that begins with a %", "mysql:lab:" + password + "@tcp(db:3306)/%zz", "begins no escape"},
+		{"a time without a unit", "mysql:lab:" + password + "@tcp(db:3306)/locklab?timeout=5", "timeout does not fit; a time has a unit"},
+		{"a number for true", "mysql:lab:" + password + "@tcp(db:3306)/locklab?parseTime=2", "parseTime does not fit; it is true or false"},
+		{"a number that is none", "mysql:lab:" + password + "@tcp(db:3306)/locklab?maxAllowedPacket=x", "maxAllowedPacket does not fit"},
 		{"a directory that does not exist", "sqlite:" + filepath.Join(file+"s", "orders.db"), "no directory " + file + "s "},
 		{"a directory that is a file", "sqlite:" + filepath.Join(file, "orders.db"), "no directory " + file + " "},
 		// Each connection of the pool would have its own.

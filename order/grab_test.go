@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,6 +14,8 @@ import (
 
 // drivers is how many want an order.
 const drivers = 20
+
+var token atomic.Uint64 // the last one that was granted
 
 func TestStore(t *testing.T) {
 	t.Parallel()
@@ -45,10 +48,36 @@ func TestStore(t *testing.T) {
 			{"lost tables are created again", testTablesLost},
 			{"a transaction without a table is repeated whole", testTableLostInTransaction},
 			{"a closed store", testClosed},
+			{"a statement that is refused", testAStatementThatIsRefused},
 		} {
 			t.Run(c.name, func(t *testing.T) { c.test(t, database) })
 		}
 	})
+}
+
+// Whichever statement the database refuses, the driver is told, and the order stays as it was.
+func testAStatementThatIsRefused(t *testing.T, database fresh) {
+	s := open(t, database(t), 0)
+	statements := testenv.WatchStatements(t, s.DB())
+	for name, grab := range map[string]func(a order.Attempt) error{
+		"without a token": func(a order.Attempt) error { _, err := s.Grab(t.Context(), testenv.NoLock, a); return err },
+		"with a token": func(a order.Attempt) error {
+			_, err := s.Grab(t.Context(), testenv.Granted(token.Add(1)), a)
+			return err
+		},
+		"atomic": func(a order.Attempt) error { _, err := s.GrabAtomic(t.Context(), a); return err },
+	} {
+		id := create(t, s)
+		grabs := func() error { return grab(order.Attempt{OrderID: id, Driver: 1, Version: "v3"}) }
+		statements.RefuseEach(t, name, order.ErrUnavailable, grabs, func() {
+			if o := get(t, s, id); o.Status == order.Granted || o.Driver != 0 || len(o.Wins) != 0 {
+				t.Errorf("%s: the order is %+v", name, o)
+			}
+		})
+		if o := get(t, s, id); o.Status != order.Granted || len(o.Wins) != 1 {
+			t.Errorf("%s: at the end the order is %+v", name, o)
+		}
+	}
 }
 
 func testCreate(t *testing.T, database fresh) {

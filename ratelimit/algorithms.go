@@ -29,7 +29,7 @@ var all = []Algorithm{
 	},
 	{
 		Name: "r1", Title: "counter per node", Exceeds: true, Summary: "a counter in this process: 12 nodes admit 12 times the limit",
-		open: func(redis.UniversalClient, int) Limiter { return newLocal(1) },
+		open: func(redis.UniversalClient, int) Limiter { return NewLocal() },
 	},
 	{
 		Name: "r2", Title: "A0's listing", Exceeds: true, Summary: "GET, compare, then count by a script: as the article prints it",

@@ -3,6 +3,7 @@ package ratelimit_test
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -89,6 +90,29 @@ func TestTransportToASupplierThatIsAway(t *testing.T) {
 		}
 	}
 }
+
+// The body of a request that is refused is closed: net/http requires that of a RoundTripper, also after an error.
+func TestTransportClosesABodyThatItDoesNotSend(t *testing.T) {
+	tr := transport(t, map[string]ratelimit.Limit{"POST /rates": {Key: "rates", Count: 1, Window: time.Hour}})
+	tr.Base = roundTrip(func(*http.Request) (*http.Response, error) { return &http.Response{Header: http.Header{}}, nil })
+	for _, want := range []bool{false, true} { // the first request is sent, and its body is that of Base
+		b := &body{Reader: strings.NewReader("x")}
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://supplier.test/rates", b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tr.RoundTrip(r); (err != nil) != want || b.closed != want {
+			t.Errorf("it is closed: %v, %v; want %v", b.closed, err, want)
+		}
+	}
+}
+
+type body struct {
+	io.Reader
+	closed bool
+}
+
+func (b *body) Close() error { b.closed = true; return nil }
 
 type roundTrip func(*http.Request) (*http.Response, error)
 

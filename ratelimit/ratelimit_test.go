@@ -3,6 +3,7 @@ package ratelimit_test
 import (
 	"context"
 	"errors"
+	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -218,6 +219,9 @@ func TestBadInput(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	if a, found := ratelimit.Find("r99"); found {
+		t.Errorf("r99 is %+v", a)
+	}
 	split, _ := ratelimit.Find("r7")
 	if _, err := split.Open(c, 0); !errors.Is(err, ratelimit.ErrInput) {
 		t.Errorf("no nodes: %v", err)
@@ -229,6 +233,45 @@ func TestBadInput(t *testing.T) {
 	if _, err := ratelimit.Failing(l, ratelimit.FailOpen, 0); !errors.Is(err, ratelimit.ErrInput) {
 		t.Errorf("no time to answer: %v", err)
 	}
+}
+
+// Where Redis goes away before a command, no call is admitted, and the refusal is not that of the limit.
+func TestRedisThatGoesAwayBetweenTwoCommands(t *testing.T) {
+	for name, commands := range map[string]int{"r2": 2, "r3": 1, "r4": 1, "r5": 2, "r6": 1, "r8": 1, "r9": 2} {
+		c := client(t, testenv.Redis(t, false).Addr)
+		gone := &goesAway{left: -1}
+		c.AddHook(gone)
+		l := open(t, c, name, 1)[0]
+		ask(t, l, rates, 1) // its script is loaded
+		for n := range commands {
+			gone.left = n
+			_, err := l.Allow(t.Context(), ratelimit.Limit{Key: "other", Count: 3, Window: time.Hour})
+			if !errors.Is(err, ratelimit.ErrUnavailable) {
+				t.Errorf("%s, after %d commands: %v", name, n, err)
+			}
+			gone.left = -1
+			_ = c.FlushDB(t.Context())
+		}
+	}
+}
+
+// goesAway lets so many commands pass, and fails the next one; negative: none.
+type goesAway struct{ left int }
+
+func (*goesAway) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (g *goesAway) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if g.left--; g.left == -1 {
+			cmd.SetErr(io.EOF)
+			return io.EOF
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (g *goesAway) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
 }
 
 // Without Redis, fail closed is an error and fail open admits. A server that hangs counts as one that is down.

@@ -48,6 +48,8 @@ func TestShop(t *testing.T) {
 			{"stock removes what was sold", testStockRemovesWhatWasSold},
 			{"a lost lock writes nothing", testALostLockWritesNothing},
 			{"a database that is away", testADatabaseThatIsAway},
+			{"a statement that is refused", testAStatementThatIsRefused},
+			{"a change that is refused", testAChangeThatIsRefused},
 			{"tables are created where they are missing", testTablesAreCreatedWhereTheyAreMissing},
 			{"each lost table is created again", testEachLostTableIsCreatedAgain},
 			{"a lock without a check makes two orders", testALockWithoutACheckMakesTwoOrders},
@@ -346,6 +348,60 @@ func testADatabaseThatIsAway(t *testing.T, open engine) {
 		}
 	}
 	sold(t, s, 0, 0)
+}
+
+// Whichever statement the database refuses, the buyer is told, and nothing is sold.
+func testAStatementThatIsRefused(t *testing.T, open engine) {
+	db := open(t)
+	s := shop.New(db, 0)
+	if err := s.Stock(t.Context(), item, 9); err != nil {
+		t.Fatal(err)
+	}
+	statements, bought := testenv.WatchStatements(t, db), int64(0)
+	for name, buy := range map[string]func(p shop.Purchase) error{
+		"buy":            func(p shop.Purchase) error { _, err := s.Buy(t.Context(), testenv.NoLock, p); return err },
+		"buy for update": func(p shop.Purchase) error { _, err := s.BuyForUpdate(t.Context(), p); return err },
+		"buy atomic":     func(p shop.Purchase) error { _, err := s.BuyAtomic(t.Context(), p); return err },
+		"submit":         func(p shop.Purchase) error { _, err := s.Submit(t.Context(), testenv.NoLock, p, true); return err },
+		"submit unique":  func(p shop.Purchase) error { _, err := s.SubmitUnique(t.Context(), p); return err },
+		"once": func(p shop.Purchase) error {
+			_, _, err := s.Once(t.Context(), "k", "buy", time.Hour, func(a *shop.Attempt) (shop.Order, error) {
+				p.Attempt = a
+				return s.BuyAtomic(t.Context(), p)
+			})
+			return err
+		},
+	} {
+		buys := func() error { return buy(wants(uint64(bought + 1))) }
+		statements.RefuseEach(t, name, shop.ErrUnavailable, buys, func() { sold(t, s, bought, bought) })
+		bought++
+		sold(t, s, bought, bought)
+	}
+}
+
+// Whichever statement the database refuses, the state of the order stays.
+func testAChangeThatIsRefused(t *testing.T, open engine) {
+	db := open(t)
+	s := shop.New(db, 0)
+	if err := s.Stock(t.Context(), item, 9); err != nil {
+		t.Fatal(err)
+	}
+	statements := testenv.WatchStatements(t, db)
+	for name, change := range map[string]func(id uint64) error{
+		"pay":    func(id uint64) error { return s.Change(t.Context(), testenv.NoLock, id, shop.Paid) },
+		"cancel": func(id uint64) error { return s.ChangeAtomic(t.Context(), id, shop.Cancelled) },
+	} {
+		placed, err := s.BuyAtomic(t.Context(), wants(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		changes := func() error { return change(placed.ID) }
+		statements.RefuseEach(t, name, shop.ErrUnavailable, changes, func() {
+			if order, err := s.Order(t.Context(), placed.ID); err != nil || order.State != shop.Placed {
+				t.Errorf("%s: %+v, %v", name, order, err)
+			}
+		})
+	}
 }
 
 // Each lock has its key.

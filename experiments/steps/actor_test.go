@@ -41,6 +41,28 @@ func TestAnActorEndsWithItsTrial(t *testing.T) {
 	}
 }
 
+// A step that does not end is not waited for after the end of the context. The actor is told that its trial has ended before its next step.
+func TestAStepThatDoesNotEnd(t *testing.T) {
+	trial, end := context.WithCancel(t.Context())
+	a, stays, next := NewActor("W"), make(chan struct{}), make(chan error, 1)
+	act := func() {
+		_ = a.Step(func() { end(); <-stays })
+		next <- a.Step(func() { t.Error("it does another step") })
+	}
+	if err := a.Begin(trial, beside, act); err != nil {
+		t.Fatal(err)
+	}
+	for what, interleaving := range []string{"W", "W", ""} {
+		if err := MoveActors(trial, interleaving, nil, a); !errors.Is(err, context.Canceled) {
+			t.Errorf("move %d: %v", what, err)
+		}
+	}
+	close(stays)
+	if err := <-next; !errors.Is(err, context.Canceled) {
+		t.Errorf("its next step: %v", err)
+	}
+}
+
 // Actors do their steps as the interleaving says, and then the rest. One that has ended is left out.
 func TestMoveActors(t *testing.T) {
 	var done []string

@@ -186,9 +186,7 @@ func (p position) moves() (all []Move) {
 }
 
 func (x *explorer) move(ctx context.Context, p position, m Move) (position, error) {
-	if err := x.memory.restore(p.redis); err != nil {
-		return p, err
-	}
+	x.memory.restore(p.redis)
 	if m.Client != "" {
 		x.memory.redis.FastForward(moveTakes)
 	}

@@ -1,6 +1,7 @@
 package steps_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -294,8 +295,42 @@ func TestASessionGoesBackAndOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	does("next B", "A B", false)
+	if s.Last != "B request; SET NX PX → (nil); refuse" {
+		t.Errorf("the last move is %q", s.Last)
+	}
 	does("back A", "A A", true)
 	does("back next next", "A B A", false)
+	if err := errors.Join(s.Do(t.Context(), "to 1"), s.Follow("ABC", nil)); err != nil {
+		t.Fatal(err)
+	}
+	does("next", "A B", false) // of the moves that were taken back: there is no list any more
+}
+
+// A session ends with its last move, so that time cannot pass without end.
+func TestASessionHasAnEnd(t *testing.T) {
+	s, err := steps.NewSession(naive.PlainDEL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	if !s.CanLose("A") || s.CanLose("C") {
+		t.Errorf("it can lose a reply to A: %v, to C: %v", s.CanLose("A"), s.CanLose("C"))
+	}
+	for range steps.MostMoves {
+		if err := s.Do(t.Context(), "…"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s.Last != "… time: passes, until every expiry is over" {
+		t.Errorf("the last move is %q", s.Last)
+	}
+	err = s.Do(t.Context(), "…")
+	if err == nil || !strings.Contains(err.Error(), "the play has 60 moves") || len(s.Moves()) != steps.MostMoves {
+		t.Errorf("one more: %v", err)
+	}
+	if err := s.Do(t.Context(), "A"); err == nil {
+		t.Error("a client moves after the end")
+	}
 }
 
 // After an error on the way to a moment nothing has changed.

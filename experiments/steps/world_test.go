@@ -2,10 +2,15 @@ package steps
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"locklab/history"
 	"locklab/lockstrategy/naive"
@@ -61,6 +66,213 @@ func TestAReplyIsReallyLost(t *testing.T) {
 		if key := memory.Client.Get(t.Context(), naive.Key).Val(); key != c.key {
 			t.Errorf("%s: the lock is of %q, want %q", c.name, key, c.key)
 		}
+	}
+}
+
+// answers is a server that goes away after so many commands.
+type answers struct {
+	Server
+	left int
+}
+
+func (a *answers) Do(ctx context.Context, command ...any) (any, error) {
+	if a.left--; a.left < 0 {
+		return nil, io.EOF
+	}
+	return a.Server.Do(ctx, command...)
+}
+
+// Whichever command a server does not answer, the move or the end has an error.
+func TestAServerThatGoesAway(t *testing.T) {
+	memory, err := NewMemory()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer memory.Close()
+	for moves, lock := range map[string]naive.Lock{"A A … B A B† A†": naive.PlainDEL, "A A … B A A†": naive.SETNX} {
+		for commands := 0; ; commands++ {
+			memory.redis.FlushAll()
+			server := &answers{memory, commands}
+			w := New(lock, server, time.Minute, "AB", nil)
+			var err error
+			for _, m := range Moves(moves) {
+				if err = w.Move(t.Context(), m); err != nil {
+					break
+				}
+			}
+			if err == nil {
+				err = w.End(t.Context())
+			}
+			if (err != nil) != (server.left < 0) || err != nil && !errors.Is(err, io.EOF) {
+				t.Errorf("%s, after %d commands: %v", lock.Name, commands, err)
+			}
+			if server.left >= 0 {
+				if commands != 7 { // SET, GET, PTTL, SET, SET; GET and PTTL at the end
+					t.Errorf("%s sends %d commands", lock.Name, commands)
+				}
+				break
+			}
+		}
+	}
+}
+
+// A client reads the counter as a decimal number. Another text is an error: nobody can say what is lost.
+func TestACounterIsADecimalNumber(t *testing.T) {
+	memory, err := NewMemory()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer memory.Close()
+	decimal := New(naive.SETWithoutNX, memory, time.Minute, "A", nil)
+	_, set := memory.Do(t.Context(), "SET", Counter, "12")
+	if err := errors.Join(set, decimal.Move(t.Context(), Move{Client: "A"}), decimal.Move(t.Context(), Move{Client: "A"})); err != nil {
+		t.Fatal(err)
+	}
+	if where := decimal.Clients[0].Where(); where != "holds the lock, read 12" {
+		t.Errorf("A %s", where)
+	}
+	w := New(naive.SETWithoutNX, memory, time.Minute, "A", nil)
+	_, set = memory.Do(t.Context(), "SET", Counter, "many")
+	if err := errors.Join(set, w.Move(t.Context(), Move{Client: "A"})); err != nil {
+		t.Fatal(err)
+	}
+	for what, err := range map[string]error{"read": w.Move(t.Context(), Move{Client: "A"}), "end": w.End(t.Context())} {
+		if err == nil || !strings.Contains(err.Error(), `the counter contains "many"`) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// A lock that stores what cannot be put back is refused: each of its moves would begin at a wrong state.
+func TestAKeyThatCannotBePutBack(t *testing.T) {
+	list := naive.Lock{Name: "a list", Acquire: []naive.Step{
+		{Name: "GET", Command: func(*naive.Client) []any { return []any{"GET", naive.Key} }},
+		{Name: "LPUSH", Command: func(*naive.Client) []any { return []any{"LPUSH", naive.Key, "x"} }},
+	}}
+	a := Moves("A A")
+	_, explored := Explore(t.Context(), list, Bounds{Clients: "A"}, LostUpdate)
+	_, _, replayed := Replay(t.Context(), list, "A", a)
+	_, until := Until(t.Context(), list, "A", a, LostUpdate)
+	p, err := NewPlay(list, "A")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if _, err := p.Move(t.Context(), a[0]); err != nil {
+		t.Fatal(err)
+	}
+	before := len(p.Events())
+	_, moved := p.Move(t.Context(), a[1])
+	for what, err := range map[string]error{"explored": explored, "replayed": replayed, "until": until, "moved": moved} {
+		if err == nil || !strings.Contains(err.Error(), "a key of the type list: it cannot be put back") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if len(p.Moves()) != 1 || len(p.Events()) != before {
+		t.Errorf("after an error %s was done: %v", Text(p.Moves()), p.Events())
+	}
+}
+
+// The clock of a memory stands, unless time passes: what happens does not depend on when it is played.
+func TestTheClockOfAMemory(t *testing.T) {
+	var times []string
+	for range 2 {
+		memory, err := NewMemory()
+		if err != nil {
+			t.Fatal(err)
+		}
+		now, err := memory.Do(t.Context(), "TIME")
+		if err = errors.Join(err, memory.Close()); err != nil {
+			t.Fatal(err)
+		}
+		times = append(times, fmt.Sprint(now))
+	}
+	if times[0] != times[1] || !strings.HasPrefix(times[0], "[1800000000 ") {
+		t.Errorf("the times are %q", times)
+	}
+}
+
+// A client names its next step, and none after its end.
+func TestTheNextStepOfAClient(t *testing.T) {
+	p, err := NewPlay(naive.SETNX, "A")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	var names []string
+	for !p.Over() {
+		c := p.Clients()[0]
+		names = append(names, c.NextStep())
+		if _, err := p.Move(t.Context(), Move{Client: "A"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := p.Move(t.Context(), Move{}); err == nil || !strings.Contains(err.Error(), "nothing happens any more") {
+		t.Errorf("after the end: %v", err)
+	}
+	last := p.Clients()[0]
+	if got := strings.Join(names, ", "); got != "SETNX, GET counter, SET counter, DEL" || last.NextStep() != "" {
+		t.Errorf("the steps are %s, and then %q", got, last.NextStep())
+	}
+}
+
+// pttl answers PTTL with these times, and then with the last one.
+type pttl struct {
+	left  []int64 // milliseconds, or -2
+	asked int
+}
+
+func (*pttl) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (*pttl) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (p *pttl) ProcessHook(redis.ProcessHook) redis.ProcessHook {
+	return func(_ context.Context, cmd redis.Cmder) error {
+		switch cmd := cmd.(type) {
+		case *redis.DurationCmd:
+			left := p.left[min(p.asked, len(p.left)-1)]
+			if p.asked++; left < 0 {
+				cmd.SetVal(time.Duration(left))
+			} else {
+				cmd.SetVal(time.Duration(left) * time.Millisecond)
+			}
+		case *redis.BoolCmd: // PEXPIRE
+			if p.left[0] == 1 {
+				cmd.SetErr(io.EOF)
+			}
+		}
+		return cmd.Err()
+	}
+}
+
+// A server has ended a lease when it says so, and not a moment before. The wait for it ends with its context.
+func TestALeaseIsWaitedForUntilItsEnd(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		left  []int64
+		asked int
+		err   error
+	}{
+		{"there is none", []int64{-2}, 1, nil},
+		{"it ends", []int64{60_000, 1, 0, 0, -2}, 5, nil},
+		{"its end cannot be set", []int64{1}, 1, io.EOF},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			p := &pttl{left: c.left}
+			client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
+			defer client.Close()
+			client.AddHook(p)
+			if err := (Redis{client}).Pass(t.Context()); !errors.Is(err, c.err) || p.asked != c.asked {
+				t.Errorf("%s: %v, after %d questions", c.name, err, p.asked)
+			}
+			p.left, p.asked = []int64{60_000}, 0
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			if err := (Redis{client}).Pass(ctx); !errors.Is(err, context.DeadlineExceeded) || p.asked < 2 {
+				t.Errorf("it does not end: %v, after %d questions", err, p.asked)
+			}
+		})
 	}
 }
 

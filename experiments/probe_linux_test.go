@@ -1,0 +1,41 @@
+package experiments
+
+import (
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// A probe makes a file as large as the runs of a lab. Here a limit for the size of a file stands for a full disk.
+func TestAProbeWritesWhatRunsNeed(t *testing.T) {
+	if err := Probe("/proc/self"); err == nil || !strings.Contains(err.Error(), "runs cannot be saved in /proc/self") {
+		t.Errorf("where no file can be made: %v", err)
+	}
+	signal.Ignore(syscall.SIGXFSZ) // the write has an error instead
+	defer signal.Reset(syscall.SIGXFSZ)
+	var before syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &before); err != nil {
+		t.Fatal(err)
+	}
+	store := t.TempDir()
+	for _, c := range []struct {
+		most uint64
+		full bool
+	}{{requiredSpace - 1, true}, {requiredSpace, false}} {
+		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: c.most, Max: before.Max}); err != nil {
+			t.Fatal(err)
+		}
+		err := Probe(store)
+		if reset := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &before); reset != nil {
+			t.Fatal(reset)
+		}
+		if (err != nil) != c.full {
+			t.Errorf("with %d bytes: %v", c.most, err)
+		}
+	}
+	if left, err := os.ReadDir(store); err != nil || len(left) != 0 {
+		t.Errorf("the probe left %v, %v", left, err)
+	}
+}

@@ -1,0 +1,54 @@
+package testenv
+
+import (
+	"errors"
+	"testing"
+
+	"gorm.io/gorm"
+)
+
+// ErrRefused is why a statement is refused.
+var ErrRefused = errors.New("this statement is refused")
+
+// Statements refuses one statement of a database.
+type Statements struct{ before int } // it refuses the next but so many; negative: none
+
+// WatchStatements makes the statements of a database ones that can be refused.
+func WatchStatements(t testing.TB, db *gorm.DB) *Statements {
+	t.Helper()
+	s, c := &Statements{-1}, db.Callback()
+	refuse := func(tx *gorm.DB) {
+		if s.before--; s.before == -1 {
+			_ = tx.AddError(ErrRefused)
+		}
+	}
+	if err := errors.Join(
+		c.Create().Before("gorm:create").Register("refuse", refuse), c.Query().Before("gorm:query").Register("refuse", refuse),
+		c.Update().Before("gorm:update").Register("refuse", refuse), c.Delete().Before("gorm:delete").Register("refuse", refuse),
+	); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// RefuseEach makes a call that has several statements, until it succeeds. Each time the database refuses a later one of them. Then the
+// call has the error that is wanted, and unchanged looks whether it has done nothing.
+func (s *Statements) RefuseEach(t testing.TB, name string, want error, call func() error, unchanged func()) {
+	t.Helper()
+	for n := 0; ; n++ {
+		s.before = n
+		err := call()
+		refused := s.before < 0
+		s.before = -1
+		if !refused {
+			if err != nil || n < 2 {
+				t.Errorf("%s: %d statements, and %v", name, n, err)
+			}
+			return
+		}
+		if !errors.Is(err, want) || !errors.Is(err, ErrRefused) {
+			t.Errorf("%s: statement %d is refused, and the error is: %v", name, n+1, err)
+		}
+		unchanged()
+	}
+}
