@@ -83,15 +83,24 @@ func TestAFaultExcusesWhatItMayHaveEnded(t *testing.T) {
 }
 
 func TestCounter(t *testing.T) {
+	all12 := ""
+	for n := range 12 {
+		all12 += fmt.Sprintf("A write n %d\n", n+1)
+	}
 	testCheck(t, Counter, []checkCase{
 		{"nothing", "", ""},
 		{"all are there", "A read n 0\nA write n 1\nB read n 1\nB write n 2\nredis final n 2", ""},
 		{"more than was confirmed", "A write n 1\nredis final n 2", ""},
 		{"a write that was not confirmed", "A write n 1\nB write n 3\nredis final n 3", ""},
 		{"twice", "A read n 0\nB read n 0\nA write n 1\nB write n 1", "A and B both wrote 1: one update is lost [1 2 3 4]"},
+		{"twice, and nothing was read", "A write n 1\nB write n 1", "A and B both wrote 1: one update is lost [1 2]"},
 		{"twice by one", "A read n 0\nA write n 1\nA read n 0\nA write n 1", "A wrote 1 twice: one update is lost [2 3 4]"},
 		{"two counters", "A write n 1\nB write m 1\nredis final n 1\nredis final m 1", ""},
 		{"less than was confirmed", "A write n 1\nB write n 2\nredis final n 1", "2 updates were confirmed, and n is 1: 1 are lost [1 2 3]"},
+		{
+			"less than many that were confirmed", all12 + "redis final n 11",
+			"12 updates were confirmed, and n is 11: 1 are lost [3 4 5 6 7 8 9 10 11 12 13]",
+		},
 		{"set back by a write that was not confirmed", "A write n 3\nredis final n 2", "A had written 3, and n is 2: its update is lost [1 2]"},
 		{"a refused write is none", "A write n 1\nB stale n 1\nredis final n 1", ""},
 		{"gone", "A write n 1\nredis final n 0", "1 updates were confirmed, and n is 0: 1 are lost [1 2]"},
@@ -103,6 +112,7 @@ func TestLate(t *testing.T) {
 		{"in order", "A grant lock\nA write n 1\nB grant lock\nB write n 2", ""},
 		{"the successor has not written yet", "A grant lock\nB grant lock\nA write n 1\nB write n 2", ""},
 		{"late", "A grant lock\nB grant lock\nB write n 1\nA write n 1", "A wrote 1 after its successor B had written 1 [1 2 3 4]"},
+		{"twice by one holder", "A grant lock\nA write n 1\nA write n 2", ""},
 		{"late and refused", "A grant lock\nB grant lock\nB write n 1\nA stale n 1", ""},
 		{
 			"late twice", "A grant lock\nB grant lock\nB write n 1\nA write n 1\nA write n 2",
@@ -117,6 +127,7 @@ func TestWinnersAndNoted(t *testing.T) {
 	testCheck(t, Winners, []checkCase{
 		{"no winner", "A request lock", ""},
 		{"one each", "A win one\nB win two", ""},
+		{"two tries", "A request order\nB request order\nA win order\nB refuse order", ""},
 		{"two", "A win order\nB win order\nC win order", "A and B both won order [1 2]; A and C both won order [1 3]"},
 	})
 	noted := func(events []Event) []Violation { return Noted(events, Mark{Name: "it stays"}) }
@@ -151,6 +162,32 @@ func TestAgree(t *testing.T) {
 	}
 }
 
+// Many values that are written twice have one answer, and soon: one of them is enough. All of them have 2 to the power of 40 orders.
+func TestAgreeOnManyValuesThatAreWrittenTwice(t *testing.T) {
+	var text strings.Builder
+	for n := range 80 {
+		fmt.Fprintf(&text, "A/%d read n %d\n", n, n/2)
+	}
+	for n := range 80 {
+		fmt.Fprintf(&text, "A/%d write n %d\n", n, n/2+1)
+	}
+	if err := Agree(script(t, text.String())); err != nil {
+		t.Error(err)
+	}
+}
+
+// A counter that goes back, although each value is written once, is a disagreement: our check does not see it.
+func TestAgreeOnACounterThatGoesBack(t *testing.T) {
+	back := script(t, "A read n 0\nA write n 2\nB read n 0\nB write n 1")
+	if err := Agree(back); len(Counter(back)) != 0 || err == nil || !strings.Contains(err.Error(), "our own check finds 0") {
+		t.Errorf("got %v", err)
+	}
+	beside := script(t, "A read n 0\nB read n 0\nA write n 2\nB write n 1") // here B's write may have come first
+	if err := Agree(beside); err != nil {
+		t.Error(err)
+	}
+}
+
 // A history from an unknown source may have any times. The check does not fail because of them, and says that it is no help.
 func TestAgreeOnTimesThatMakeNoSense(t *testing.T) {
 	events := script(t, "A request lock\nA grant lock\nA read n 0\nA write n 1\nA release lock\nB grant lock\nB read n 1\nB write n 2")
@@ -176,7 +213,7 @@ func TestTheEventsOfATrial(t *testing.T) {
 func TestAnEventInAFewWords(t *testing.T) {
 	for want, e := range map[string]Event{
 		"5 ms until the grant": {Kind: Measure, Value: 5, Unit: "ms", Name: "until the grant"},
-		"5 updates lost":       {Kind: Measure, Value: 5, Name: "updates lost"}, "stale 3 token 7": {Kind: Stale, Value: 3, Token: 7},
+		"5 updates lost":       {Kind: Measure, Value: 5, Name: "updates lost"}, "stale 3 token 1": {Kind: Stale, Value: 3, Token: 1},
 		"stale read": {Kind: Stale, Value: 3, Name: RefusedRead}, "refuse " + Taken: {Kind: Refuse, Text: Taken},
 		"✗ cut": {Kind: Fault, Text: "cut"}, "✓ mended": {Kind: Heal, Text: "mended"},
 	} {

@@ -179,7 +179,7 @@ func updates(events []Event) (all []porcupine.Operation) {
 		twice[key] = ordered(key, events, before)
 	}
 	add := func(u update, from, to time.Duration) {
-		all = append(all, porcupine.Operation{ClientId: len(all), Input: u, Call: int64(from), Return: int64(to)})
+		all = append(all, porcupine.Operation{Input: u, Call: int64(from), Return: int64(to)})
 	}
 	for _, e := range events {
 		switch e.Kind {

@@ -154,7 +154,7 @@ type step struct {
 
 func (s *story) operations() (all []porcupine.Operation) {
 	add := func(o step, from, to int) {
-		all = append(all, porcupine.Operation{ClientId: len(all) / 2, Input: o, Call: int64(from), Return: int64(to)})
+		all = append(all, porcupine.Operation{Input: o, Call: int64(from), Return: int64(to)})
 	}
 	for _, h := range s.holders {
 		add(step{Grant, h.first.Owner, h.Owner, h.Token}, h.requested, h.granted)

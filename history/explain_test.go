@@ -64,6 +64,18 @@ func TestExplain(t *testing.T) {
 	}
 }
 
+// A command and its effect on the resource say the same, if the effect is the client's next event.
+func TestACommandAndItsEffect(t *testing.T) {
+	for history, want := range map[string]bool{
+		"A command: GET\nA read n 0": true, "A command: SET\nA write n 1": true, "A command: SET\nA note: x": false,
+		"A command: SET\nB write n 1": false, "A command: SET": false, "A read n 0\nA write n 1": false,
+	} {
+		if got := EffectFollows(script(t, history)); got != want {
+			t.Errorf("%q: %v, want %v", history, got, want)
+		}
+	}
+}
+
 // Six events and their grants are twelve. Seven events are shown without their grants.
 func TestExplainAddsGrantsUpToTwelveEvents(t *testing.T) {
 	text, own := "", []int{}

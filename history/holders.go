@@ -63,7 +63,7 @@ func newPositions(events []Event) positions {
 // instant is the position of the first event after a position that has the same time as e.
 func (p positions) instant(e Event, after int) int {
 	from := p.of[e.Seq]
-	for from > after && from > 1 && p.sorted[from-2].At == e.At {
+	for from > after && p.sorted[from-2].At == e.At {
 		from--
 	}
 	return from

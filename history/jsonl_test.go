@@ -2,6 +2,8 @@ package history
 
 import (
 	"bytes"
+	"errors"
+	"io"
 	"reflect"
 	"strings"
 	"testing"
@@ -33,6 +35,15 @@ func TestWhatIsEncodedIsDecoded(t *testing.T) {
 }
 
 // With damage there are the events before it, and an error that names the line.
+// An event that cannot be written is an error.
+func TestEncodeWhereNothingCanBeWritten(t *testing.T) {
+	r, w := io.Pipe()
+	_ = r.CloseWithError(io.ErrShortWrite)
+	if err := Encode(w, Event{Seq: 1}); !errors.Is(err, io.ErrShortWrite) {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestDecodeOfDamage(t *testing.T) {
 	whole := encoded(t, script(t, "A request lock\nA grant lock\nA release lock"))
 	lines := strings.SplitAfter(whole, "\n")

@@ -71,6 +71,26 @@ func TestCheck(t *testing.T) {
 			"B@2 request k", "B@2 grant k 20", "C@1 request k", "C@1 grant k 11", "C@1 lose k: gone", "C@1 release k", "C@1 released k: gone",
 			"B@2 release k", "B@2 released k",
 		}, nil, ""},
+		{"one after the other after a fault", []string{
+			"A@1 request k", "A@1 grant k 5", "server fault k", "server heal k", "B@2 request k", "A@1 release k", "A@1 released k",
+			"C@3 request k", "C@3 grant k 10", "C@3 release k", "C@3 released k", "B@2 grant k 12", "B@2 release k", "B@2 released k",
+		}, nil, ""},
+		{"a server that forgets its tokens", []string{
+			"A@1 request k", "A@1 grant k 20", "server fault k", "server heal k", "B@2 request k", "B@2 grant k 10", "A@1 lose k: gone",
+			"A@1 release k", "A@1 released k: gone", "B@2 release k", "B@2 released k",
+		}, []string{"growing tokens: porcupine: no order of the operations is possible []"}, ""},
+		{"a holder without a token hands nothing off", []string{
+			"A@1 request k", "A@1 grant k", "server fault k", "server heal k", "B@2 request k", "B@2 grant k 20", "C@1 request k", "C@1 grant k 1",
+			"A@1 lose k: gone", "A@1 release k", "A@1 released k: gone", "B@2 release k", "B@2 released k", "C@1 release k", "C@1 released k",
+		}, []string{
+			"mutual exclusion: B and C both held k [5 6 7 8 12 13 14 15]",
+			"growing tokens: C has the token 1, and before it B had 20 [5 6 7 8 12 13 14 15]",
+		}, ""},
+		{"handed off with the first tokens of all", []string{
+			"A@1 request k", "C@1 request k", "A@1 grant k 1", "server fault k", "server heal k", "B@2 request k", "B@2 grant k 20",
+			"A@1 release k", "A@1 released k", "C@1 grant k 2", "C@1 lose k: gone", "C@1 release k", "C@1 released k: gone",
+			"B@2 release k", "B@2 released k",
+		}, nil, ""},
 		{"handed off to two", []string{
 			"A@1 request k", "C@1 request k", "A@1 grant k 10", "server fault k", "server heal k", "C@1 grant k 11",
 			"A@1 release k", "A@1 released k", "C@1 release k", "C@1 released k",
@@ -156,6 +176,16 @@ func TestCheck(t *testing.T) {
 				t.Errorf("got %v, want %q", err, c.err)
 			}
 		})
+	}
+}
+
+// Without a lease a holder may rely on its lock for as long as it wants after a fault.
+func TestWithoutALeaseNoNoticeIsLate(t *testing.T) {
+	events := script(t, "A@1 request k\nA@1 grant k 10\nserver fault k\nserver heal k\nA@1 release k\nA@1 released k: "+Gone)
+	for lease, want := range map[time.Duration]int{0: 0, 1: 1, time.Hour: 0} {
+		if found, err := Check(events, lease); err != nil || len(found) != want {
+			t.Errorf("a lease of %s: %v, %v; want %d violations", lease, found, err, want)
+		}
 	}
 }
 

@@ -20,6 +20,10 @@ func TestRecorder(t *testing.T) {
 		if !slices.Equal(told, want) || !slices.Equal(r.Events(), want) {
 			t.Errorf("told %v, recorded %v, want %v", told, r.Events(), want)
 		}
+		r.Events()[0].Timeline = "changed" // the caller's copy
+		if r.Add(Event{Timeline: "C", At: 1}); len(r.Events()) != 3 || r.Events()[0].Timeline != "A" {
+			t.Errorf("later it has recorded %v", r.Events())
+		}
 		if r.Now() != time.Second || time.Since(r.Began()) != time.Second {
 			t.Errorf("it is %s since %s", r.Now(), r.Began())
 		}

@@ -19,6 +19,10 @@ func TestTimelines(t *testing.T) {
 	if got := Timelines(events); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
+	named := Timelines(script(t, "a-long-name note: x\nB note: y"))
+	if first, _, _ := strings.Cut(named, "\n"); first != "       ms │ a-long-name │ B" {
+		t.Errorf("the names are %q", first)
+	}
 	if got := Timelines(nil); got != "       ms\n" {
 		t.Errorf("of nothing it is %q", got)
 	}
@@ -36,9 +40,43 @@ func TestRelative(t *testing.T) {
 	if events[1].Token != 1795336135749408 || events[0].At == 0 {
 		t.Errorf("the events have changed: %+v", events)
 	}
+	events[1].Token, events[2].Token = events[2].Token, events[1].Token
+	if got := Relative(events); got[1].Token != 2 || got[2].Token != 1 {
+		t.Errorf("a larger token before a smaller one: %d and %d", got[1].Token, got[2].Token)
+	}
+	events[1].Token, events[2].Token = 1, events[1].Token
+	if got := Relative(events); got[1].Token != 1 || got[2].Token != 2 {
+		t.Errorf("the token 1 and a long one are %d and %d", got[1].Token, got[2].Token)
+	}
+	for token, want := range map[uint64]uint64{999_999: 999_999, 1_000_000: 1} {
+		events[1].Token, events[2].Token = token, 0
+		if got := Relative(events); got[1].Token != want || got[2].Token != 0 {
+			t.Errorf("%d is %d, and no token is %d", token, got[1].Token, got[2].Token)
+		}
+	}
 	events[1].Token, events[2].Token = 5, 7
 	if got := Relative(events); got[1].Token != 5 || got[2].Token != 7 {
 		t.Errorf("short tokens are %d and %d", got[1].Token, got[2].Token)
+	}
+}
+
+// A time is in milliseconds, also after minutes.
+func TestALateEventHasItsTime(t *testing.T) {
+	events := []Event{{Timeline: "A", Kind: Note}, {Timeline: "A", Kind: Note, At: 10*time.Minute + 40*time.Microsecond}}
+	if text := Timelines(events); !strings.Contains(text, " 600000.0 ") {
+		t.Errorf("got\n%s", text)
+	}
+}
+
+// A line breaks at the last space that fits, and within a word that is longer than a line.
+func TestWrap(t *testing.T) {
+	for text, want := range map[string]string{
+		"one two": "one|two", "one  two": "one |two", "onetwothree": "onetw|othre|e", " longword": " long|word",
+		"a bc de": "a bc|de", "a bcdefg": "a|bcdef|g", "": "",
+	} {
+		if got := strings.Join(Wrap(text, 5), "|"); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
 	}
 }
 
@@ -50,16 +88,24 @@ func TestTimelinesAreNarrow(t *testing.T) {
 		for i := range n {
 			events = append(events, Event{Timeline: fmt.Sprintf("client-%d", i), Kind: Note, Text: words + strings.Repeat("x", 130)})
 		}
-		text := Timelines(events)
+		text, full := Timelines(events), false
 		for _, line := range strings.Split(text, "\n") {
 			if got := length(line); got > Columns {
 				t.Fatalf("%d timelines: %d columns: %s", n, got, line)
+			} else if got == Columns {
+				full = true
 			}
+		}
+		if !full {
+			t.Errorf("%d timelines, and no line is as wide as it may be:\n%s", n, text)
 		}
 		first, _, _ := strings.Cut(text, "\n")
 		fits := timeWidth+n*(length(between)+12) <= Columns // a column has 12 letters or more
 		if beside := strings.Count(first, "client-") == n; beside != fits {
 			t.Fatalf("%d timelines: they stand beside each other: %v\n%s", n, beside, text)
+		}
+		if !fits && !strings.Contains(first, "0.0") {
+			t.Fatalf("%d timelines: the first line has no time:\n%s", n, text)
 		}
 		if strings.Count(text, "0.0") != n {
 			t.Fatalf("%d timelines: not each event has its time once:\n%s", n, text)
