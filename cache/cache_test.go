@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -189,15 +190,22 @@ func TestDeleteAllInACluster(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	there := func() (n int64) {
+		for id := range uint64(20) {
+			one, err := cluster.Exists(t.Context(), fmt.Sprint("item:", id)).Result()
+			if err != nil {
+				t.Fatal(err)
+			}
+			n += one
+		}
+		return n
+	}
+	before := there()
 	if err := r.DeleteAll(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	left := 0
-	for id := range uint64(20) {
-		left += int(cluster.Exists(t.Context(), fmt.Sprint("item:", id)).Val())
-	}
-	if left != 0 {
-		t.Errorf("%d of 20 keys are left", left)
+	if left := there(); before != 20 || left != 0 {
+		t.Errorf("of %d keys %d are left", before, left)
 	}
 }
 
@@ -244,11 +252,15 @@ func TestACallerThatLeavesDuringAQuery(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	gone, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := slow.Get(gone, id); !errors.Is(err, context.Canceled) || errors.Is(err, cache.ErrUnavailable) {
-		t.Errorf("got %v", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		leaves, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, err := slow.Get(leaves, id)
+		if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, cache.ErrUnavailable) || time.Since(began) != time.Minute {
+			t.Errorf("after %s: %v", time.Since(began), err)
+		}
+	})
 }
 
 func TestEmptyAnswers(t *testing.T) {
@@ -279,6 +291,9 @@ func TestInvalid(t *testing.T) {
 	_, query := cache.NewDatabase(t.Context(), nil, -1)
 	_, long := l.db.Put(t.Context(), id, strings.Repeat("x", 1001))
 	_, none := l.db.Put(t.Context(), 0, "x")
+	if err := redisOf(cache.Config{TTL: time.Millisecond, Spread: math.MaxInt64 - time.Millisecond}); err != nil {
+		t.Errorf("the shortest TTL, and the longest spread: %v", err)
+	}
 	for name, err := range map[string]error{
 		"TTL 0": redisOf(cache.Config{}), "TTL below a millisecond": redisOf(cache.Config{TTL: time.Microsecond}),
 		"negative TTL": redisOf(cache.Config{TTL: -1}), "negative spread": redisOf(cache.Config{TTL: time.Minute, Spread: -1}),

@@ -33,7 +33,7 @@ func NewDatabase(ctx context.Context, db *gorm.DB, query time.Duration) (*Databa
 
 // do bounds a call and turns its error into one of this package's.
 func (d *Database) do(ctx context.Context, call func(*gorm.DB) error) error {
-	return answered(ctx, d.tables.Ask(ctx, d.db, call))
+	return answered(ctx, d.tables.DoWithin(ctx, d.db, call))
 }
 
 // Get loads an item.

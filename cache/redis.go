@@ -79,8 +79,11 @@ func (r *Redis) load(ctx context.Context, id uint64) (Item, error) {
 
 // Set fills an item in.
 func (r *Redis) Set(ctx context.Context, item Item) error {
-	text, _ := json.Marshal(item)           // numbers and a text: it cannot fail
-	ttl := r.TTL + rand.N(max(r.Spread, 1)) // without a spread 0
+	text, _ := json.Marshal(item) // numbers and a text: it cannot fail
+	ttl := r.TTL
+	if r.Spread > 0 {
+		ttl += rand.N(r.Spread)
+	}
 	return answered(ctx, r.client.Set(ctx, r.key(item.ID), text, ttl).Err())
 }
 

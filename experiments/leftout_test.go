@@ -26,7 +26,8 @@ func TestAVariantWithoutItsServerIsLeftOut(t *testing.T) {
 		t.Errorf("%s: %s", j.Verdict, j.Why)
 	}
 	left := j.Variants[1]
-	if left.Verdict != Inconclusive || left.Seen() != "left out" || len(r.Variants[1].Trials) != 0 {
+	if left.Verdict != Inconclusive || left.Why != "left out: it "+left.LeftOut || left.Seen() != "left out" ||
+		len(r.Variants[1].Trials) != 0 {
 		t.Errorf("%+v", left)
 	}
 	if n := []int{len(r.Variants[0].Trials), len(r.Variants[2].Trials)}; n[0] != 3 || n[1] != 1 {

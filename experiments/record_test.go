@@ -100,6 +100,7 @@ func TestTelling(t *testing.T) {
 		why   string
 	}{
 		{&history.Violation{Events: []int{4}}, 3, "the first with a violation"},
+		{&history.Violation{}, 2, "in which the most happened"}, // nothing says when it happened
 		{nil, 2, "in which the most happened"},
 	} {
 		if trial, why := r.Telling(VariantJudgement{Name: "v", Violation: c.found}); trial != c.trial || why != c.why {

@@ -66,6 +66,11 @@ func TestUsualSecondsAreThoseOfTheSamePlaceAndNumberOfTrials(t *testing.T) {
 		if got := run.Usual(); got != c.usual {
 			t.Errorf("%d trials, %s: %s, want %s", c.trials, c.where.Engine(), got, c.usual)
 		}
+		if c.where.Trials = c.trials; c.trials > 0 {
+			if trials, takes := c.where.Work(e); trials != 2*c.trials || takes != c.usual {
+				t.Errorf("%d trials, %s: the work is %d trials in %s, want %s", c.trials, c.where.Engine(), trials, takes, c.usual)
+			}
+		}
 	}
 }
 

@@ -137,8 +137,8 @@ func agree(events []Event, exclusion, counter func([]Event) []Violation) error {
 	return nil
 }
 
-// update is a read and a write of a counter as one operation, from the read (or the request) to the reply. Or it is the
-// final reading.
+// update is a read and a write of a counter as one operation, or the final reading. An update begins with the read or the request, and ends
+// with the reply.
 type update struct {
 	key   string
 	after int64 // the next smaller value that was written, or 0: the value that this update must have read, unless a write was not confirmed

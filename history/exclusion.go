@@ -143,8 +143,8 @@ func (s *story) linear() (broken Promise, err error) {
 // step is an operation on a key. Each takes effect at one moment between its beginning and its end:
 //
 //	Grant  from the request to the grant: takes the free key
-//	end    of a release from its call on, of a loss from its instant on: the key is free. An end that comes later helps nobody,
-//	       so it needs no last moment
+//	end    of a release from its call to its success, of a loss at its instant: the key is free. A later end would allow no
+//	       other order, but the search would try it
 //	Fault  of the server: takes the key from its holder, and revokes the session
 type step struct {
 	kind            Kind
@@ -158,7 +158,7 @@ func (s *story) operations() (all []porcupine.Operation) {
 	}
 	for _, h := range s.holders {
 		add(step{Grant, h.first.Owner, h.Owner, h.Token}, h.requested, h.granted)
-		add(step{h.end, h.first.Owner, h.Owner, h.Token}, h.endFrom, never)
+		add(step{h.end, h.first.Owner, h.Owner, h.Token}, h.endFrom, h.endBy)
 	}
 	for _, f := range s.faults {
 		add(step{kind: Fault}, f.from, f.to)
@@ -202,7 +202,7 @@ func (s lockState) next(o step, tokens bool) (bool, lockState) {
 	case o.kind != Grant && revoked >= 0 && s.revoked[revoked].holder == o.holder:
 		s.revoked = slices.Clone(s.revoked)
 		s.revoked[revoked].holder = ""
-	case o.kind != Grant: // the end of a holder that is none yet
+	case o.kind != Grant: // the end of a holder that is not granted yet: an owner is granted once
 		return false, s
 	case revoked >= 0:
 		if s.revoked[revoked].holder != "" {

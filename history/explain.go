@@ -61,11 +61,13 @@ func causes(e Event, shownBy int) bool {
 // grants are those by which the owners of some events held the lock at the first of them; without a grant, their requests.
 func grants(events []Event, seqs []int) (all []int) {
 	newest := make(map[string]int) // by owner
+	added := make(map[string]bool)
 	for _, e := range events {
 		switch {
 		case e.Kind == Grant || e.Kind == Request:
 			newest[e.Owner] = e.Seq
-		case slices.Contains(seqs, e.Seq) && newest[e.Owner] > 0:
+		case slices.Contains(seqs, e.Seq) && newest[e.Owner] > 0 && !added[e.Owner]:
+			added[e.Owner] = true
 			all = append(all, newest[e.Owner])
 		}
 	}

@@ -64,6 +64,14 @@ func TestExplain(t *testing.T) {
 	}
 }
 
+// An owner has one grant, or one request, in an explanation: the newest before its first event.
+func TestExplainShowsOneGrantOfAnOwner(t *testing.T) {
+	events := script(t, "A request lock\nA note: x\nA grant lock\nA write n 1")
+	if got := seqs(Explain(events, Violation{Events: []int{2, 4}})); fmt.Sprint(got) != "[1 2 4]" {
+		t.Errorf("it shows %v", got)
+	}
+}
+
 // A command and its effect on the resource say the same, if the effect is the client's next event.
 func TestACommandAndItsEffect(t *testing.T) {
 	for history, want := range map[string]bool{

@@ -40,8 +40,8 @@ const never = math.MaxInt32
 type holder struct {
 	Holder
 	requested, granted int
-	end                Kind    // Release, Lose or Die
-	endFrom            int     // it ends then, or later
+	end                Kind // Release, Lose or Die
+	endFrom, endBy     int
 	first              *holder // a session is a grant by the server and all hand-offs of it: this is its first holder
 }
 
@@ -93,7 +93,7 @@ func holders(events []Event) (all []*holder) {
 }
 
 func newHolder(e Event, at positions) *holder {
-	h := &holder{requested: at.of[e.Seq], granted: at.of[e.Seq], endFrom: never}
+	h := &holder{requested: at.of[e.Seq], granted: at.of[e.Seq], endFrom: never, endBy: never}
 	h.Holder = Holder{
 		Key: e.Key, Owner: e.Owner, Timeline: e.Timeline, Process: e.Process, Token: e.Token,
 		Requested: e.At, Granted: e.At, Open: true, Seqs: []int{e.Seq},
@@ -102,7 +102,8 @@ func newHolder(e Event, at positions) *holder {
 	return h
 }
 
-// ended records an event that ends h. The first one counts. A loss takes effect at any moment of its instant.
+// ended records an event that ends h. The first one counts. A loss takes effect at any moment of its instant, and a
+// release at any moment until its success is known.
 func (h *holder) ended(e Event, at positions) {
 	h.Seqs = append(h.Seqs, e.Seq)
 	position := max(h.granted, at.of[e.Seq])
@@ -111,9 +112,14 @@ func (h *holder) ended(e Event, at positions) {
 		if e.Kind == Lose {
 			h.endFrom = max(h.granted, at.instant(e, h.granted))
 		}
+		if e.Kind != Release {
+			h.endBy = position
+		}
 	}
 	if e.Kind == Released {
-		h.Ended = e.At
+		if h.Ended = e.At; h.end == Release && e.Text == "" {
+			h.endBy = position
+		}
 	}
 }
 

@@ -34,7 +34,6 @@ func TestWhatIsEncodedIsDecoded(t *testing.T) {
 	}
 }
 
-// With damage there are the events before it, and an error that names the line.
 // An event that cannot be written is an error.
 func TestEncodeWhereNothingCanBeWritten(t *testing.T) {
 	r, w := io.Pipe()
@@ -44,6 +43,7 @@ func TestEncodeWhereNothingCanBeWritten(t *testing.T) {
 	}
 }
 
+// With damage there are the events before it, and an error that names the line.
 func TestDecodeOfDamage(t *testing.T) {
 	whole := encoded(t, script(t, "A request lock\nA grant lock\nA release lock"))
 	lines := strings.SplitAfter(whole, "\n")

@@ -179,6 +179,20 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// A history with many faults that is impossible has an answer, and soon. Porcupine must not try each later end of each holder.
+func TestManyFaults(t *testing.T) {
+	var text strings.Builder
+	for n := range 24 {
+		fmt.Fprintf(&text, "S/%d request k\nS/%[1]d grant k %[2]d\nserver fault k\nserver heal k\nS/%[1]d lose k: %[3]s\n", n, 2*n+1, Gone)
+		fmt.Fprintf(&text, "S/%d release k\nS/%[1]d released k: %[2]s\n", n, Gone)
+	}
+	text.WriteString("A request k\nA grant k 100\nB request k\nB grant k 200\nA release k\nA released k\nB release k\nB released k\n")
+	found, err := Check(script(t, text.String()), 0)
+	if err != nil || len(found) != 1 || found[0].Promise != MutualExclusion {
+		t.Errorf("%v, %v", found, err)
+	}
+}
+
 // Without a lease a holder may rely on its lock for as long as it wants after a fault.
 func TestWithoutALeaseNoNoticeIsLate(t *testing.T) {
 	events := script(t, "A@1 request k\nA@1 grant k 10\nserver fault k\nserver heal k\nA@1 release k\nA@1 released k: "+Gone)

@@ -116,12 +116,12 @@ func (c Config) parse() (source, error) {
 		if dsn.Collation != "" && !strings.HasPrefix(dsn.Collation, "utf8mb4_") {
 			return source{}, fmt.Errorf("its collation is %s: name one of utf8mb4, or none", dsn.Collation)
 		}
-		dsn.ParseTime, dsn.Loc = true, time.UTC                  // two instances take a time for the same one
-		dsn.ClientFoundRows = true                               // a row that matches counts, as in SQLite, also when nothing in it changes
-		dsn.RejectReadOnly = false                               // it hides what a read-only server says; see connector
-		dsn.InterpolateParams = true                             // one round trip for a statement; utf8mb4 can be quoted safely
-		dsn.Timeout = cmp.Or(dsn.Timeout, tables.Answer)         // to connect
-		dsn.ReadTimeout = cmp.Or(dsn.ReadTimeout, tables.Answer) // for what no context bounds
+		dsn.ParseTime, dsn.Loc = true, time.UTC                       // two instances take a time for the same one
+		dsn.ClientFoundRows = true                                    // a row that matches counts, as in SQLite, also when nothing in it changes
+		dsn.RejectReadOnly = false                                    // it hides what a read-only server says; see connector
+		dsn.InterpolateParams = true                                  // one round trip for a statement; utf8mb4 can be quoted safely
+		dsn.Timeout = cmp.Or(dsn.Timeout, tables.CallTimeout)         // to connect
+		dsn.ReadTimeout = cmp.Or(dsn.ReadTimeout, tables.CallTimeout) // for what no context bounds
 		dialect := func(pool gorm.ConnPool) gorm.Dialector { return mysql.New(mysql.Config{Conn: pool, DSNConfig: dsn}) }
 		return source{"mysql " + dsn.Addr + "/" + dsn.DBName, dsn.FormatDSN(), openMySQL, mysqlConnections, dialect}, nil
 	}

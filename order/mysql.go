@@ -23,7 +23,7 @@ var session = []string{
 		"sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION', " + // what does not fit is refused, and not changed
 		"default_storage_engine = InnoDB, unique_checks = 1, " + // tables have transactions, and unique keys hold
 		"sql_safe_updates = 0, sql_select_limit = 18446744073709551615, sql_big_selects = 1, " + // a statement has all rows that match
-		fmt.Sprintf("innodb_lock_wait_timeout = %d", int(tables.Answer.Seconds())), // a statement whose client has left waits no longer
+		fmt.Sprintf("innodb_lock_wait_timeout = %d", int(tables.CallTimeout.Seconds())), // a statement whose client has left waits no longer
 	// The variable of the level has one name in MySQL, and another in MariaDB.
 	"SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ WRITE",
 }

@@ -78,7 +78,7 @@ func (s *Store) String() string { return s.name }
 
 // do bounds a call and turns its error into one of this package's.
 func (s *Store) do(ctx context.Context, call func(*gorm.DB) error) error {
-	err := s.tables.Ask(ctx, s.db, call)
+	err := s.tables.DoWithin(ctx, s.db, call)
 	switch {
 	case err == nil:
 		return nil

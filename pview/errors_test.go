@@ -41,7 +41,7 @@ func calls(c *pview.Counter) map[string]func(context.Context) error {
 // withoutValue is err, unless a value comes with it.
 func withoutValue(value int64, err error) error {
 	if err != nil && value != 0 {
-		return fmt.Errorf("%d views, and %s", value, err.Error()) // it is not that error
+		return fmt.Errorf("%d views, and %s", value, err.Error()) // not wrapped: errors.Is must not match
 	}
 	return err
 }

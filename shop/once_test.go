@@ -61,7 +61,7 @@ func once(s *shop.Store, key, content string, buy func(shop.Purchase) (shop.Orde
 		return buy(p)
 	})
 	if err != nil && (replayed || order.ID != 0) {
-		err = fmt.Errorf("replayed: %v, %+v, and %s", replayed, order, err.Error()) // it is not that error
+		err = fmt.Errorf("replayed: %v, %+v, and %s", replayed, order, err.Error()) // not wrapped: errors.Is must not match
 	}
 	return order, replayed, err
 }

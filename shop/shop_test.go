@@ -377,6 +377,11 @@ func testAStatementThatIsRefused(t *testing.T, open engine) {
 		bought++
 		sold(t, s, bought, bought)
 	}
+	replays := func() error {
+		_, _, err := s.Once(t.Context(), "k", "buy", time.Hour, func(*shop.Attempt) (shop.Order, error) { return shop.Order{}, errDown })
+		return err
+	}
+	statements.RefuseEach(t, "once again", shop.ErrUnavailable, replays, func() { sold(t, s, bought, bought) })
 }
 
 // Whichever statement the database refuses, the state of the order stays.

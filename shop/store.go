@@ -35,7 +35,7 @@ func (s *Store) CreateTables(ctx context.Context) error {
 
 // do bounds a call and turns its error into one of this package's.
 func (s *Store) do(ctx context.Context, call func(*gorm.DB) error) error {
-	return answeredBy(ctx, s.tables.Ask(ctx, s.db, call))
+	return answeredBy(ctx, s.tables.DoWithin(ctx, s.db, call))
 }
 
 // answeredBy turns an error of the database into one of this package's.

@@ -52,9 +52,9 @@ func TestAStepThatDoesNotEnd(t *testing.T) {
 	if err := a.Begin(trial, beside, act); err != nil {
 		t.Fatal(err)
 	}
-	for what, interleaving := range []string{"W", "W", ""} {
+	for i, interleaving := range []string{"W", "W", ""} {
 		if err := MoveActors(trial, interleaving, nil, a); !errors.Is(err, context.Canceled) {
-			t.Errorf("move %d: %v", what, err)
+			t.Errorf("move %d: %v", i+1, err)
 		}
 	}
 	close(stays)

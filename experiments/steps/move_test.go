@@ -298,8 +298,16 @@ func TestASessionGoesBackAndOn(t *testing.T) {
 	if s.Last != "B request; SET NX PX → (nil); refuse" {
 		t.Errorf("the last move is %q", s.Last)
 	}
-	does("back A", "A A", true)
+	does("back", "A", false)
+	if s.Last != "" {
+		t.Errorf("after a move that was taken back the last one is %q", s.Last)
+	}
+	does("A", "A A", true)
 	does("back next next", "A B A", false)
+	if err := errors.Join(s.Do(t.Context(), "to 0"), s.Do(t.Context(), "to 3")); err != nil || s.Do(t.Context(), "to 4") == nil {
+		t.Errorf("to the end of the list, and beyond it: %v", err)
+	}
+	does("", "A B A", false)
 	if err := errors.Join(s.Do(t.Context(), "to 1"), s.Follow("ABC", nil)); err != nil {
 		t.Fatal(err)
 	}

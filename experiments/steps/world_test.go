@@ -218,8 +218,9 @@ func TestTheNextStepOfAClient(t *testing.T) {
 
 // pttl answers PTTL with these times, and then with the last one.
 type pttl struct {
-	left  []int64 // milliseconds, or -2
-	asked int
+	left    []int64 // milliseconds, or -2
+	asked   int
+	refuses bool // PEXPIRE
 }
 
 func (*pttl) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -238,7 +239,7 @@ func (p *pttl) ProcessHook(redis.ProcessHook) redis.ProcessHook {
 				cmd.SetVal(time.Duration(left) * time.Millisecond)
 			}
 		case *redis.BoolCmd: // PEXPIRE
-			if p.left[0] == 1 {
+			if p.refuses {
 				cmd.SetErr(io.EOF)
 			}
 		}
@@ -259,14 +260,14 @@ func TestALeaseIsWaitedForUntilItsEnd(t *testing.T) {
 		{"its end cannot be set", []int64{1}, 1, io.EOF},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			p := &pttl{left: c.left}
+			p := &pttl{left: c.left, refuses: c.err != nil}
 			client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
 			defer client.Close()
 			client.AddHook(p)
 			if err := (Redis{client}).Pass(t.Context()); !errors.Is(err, c.err) || p.asked != c.asked {
 				t.Errorf("%s: %v, after %d questions", c.name, err, p.asked)
 			}
-			p.left, p.asked = []int64{60_000}, 0
+			p.left, p.asked, p.refuses = []int64{60_000}, 0, false
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			if err := (Redis{client}).Pass(ctx); !errors.Is(err, context.DeadlineExceeded) || p.asked < 2 {

@@ -71,12 +71,13 @@ func (s *Set) There(db *gorm.DB) error {
 	return db.Exec("SELECT EXISTS(SELECT 1 FROM " + strings.Join(names, "), EXISTS(SELECT 1 FROM ") + ")").Error
 }
 
-// Answer bounds a call to the database, including a wait for SQLite's write lock.
-const Answer = 5 * time.Second
+// CallTimeout bounds a call to the database, including a wait for SQLite's write lock. To connect to MySQL, and to wait for a row there,
+// may take as long.
+const CallTimeout = 5 * time.Second
 
-// Ask is [Set.Do], for as long as ctx lasts, and no longer than [Answer].
-func (s *Set) Ask(ctx context.Context, db *gorm.DB, call func(*gorm.DB) error) error {
-	bound, cancel := context.WithTimeout(ctx, Answer)
+// DoWithin is [Set.Do], for as long as ctx lasts, and no longer than [CallTimeout].
+func (s *Set) DoWithin(ctx context.Context, db *gorm.DB, call func(*gorm.DB) error) error {
+	bound, cancel := context.WithTimeout(ctx, CallTimeout)
 	defer cancel()
 	return s.Do(db.WithContext(bound), call)
 }

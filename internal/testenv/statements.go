@@ -10,10 +10,10 @@ import (
 // ErrRefused is why a statement is refused.
 var ErrRefused = errors.New("this statement is refused")
 
-// Statements refuses one statement of a database.
-type Statements struct{ before int } // it refuses the next but so many; negative: none
+// Statements refuses one statement of a database. A BEGIN and a COMMIT are never refused.
+type Statements struct{ before int } // how many are executed before the one that is refused; negative: none is
 
-// WatchStatements makes the statements of a database ones that can be refused.
+// WatchStatements lets the statements of a database be refused.
 func WatchStatements(t testing.TB, db *gorm.DB) *Statements {
 	t.Helper()
 	s, c := &Statements{-1}, db.Callback()
@@ -25,14 +25,15 @@ func WatchStatements(t testing.TB, db *gorm.DB) *Statements {
 	if err := errors.Join(
 		c.Create().Before("gorm:create").Register("refuse", refuse), c.Query().Before("gorm:query").Register("refuse", refuse),
 		c.Update().Before("gorm:update").Register("refuse", refuse), c.Delete().Before("gorm:delete").Register("refuse", refuse),
+		c.Raw().Before("gorm:raw").Register("refuse", refuse), c.Row().Before("gorm:row").Register("refuse", refuse),
 	); err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-// RefuseEach makes a call that has several statements, until it succeeds. Each time the database refuses a later one of them. Then the
-// call has the error that is wanted, and unchanged looks whether it has done nothing.
+// RefuseEach makes a call that has several statements, until it succeeds. The first time its first statement is refused, then its second
+// one, and so on. Each time the call must have the error that is wanted, and unchanged looks whether it has done nothing.
 func (s *Statements) RefuseEach(t testing.TB, name string, want error, call func() error, unchanged func()) {
 	t.Helper()
 	for n := 0; ; n++ {
