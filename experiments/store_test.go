@@ -192,6 +192,13 @@ func TestTheJudgementOfASavedRun(t *testing.T) {
 	if want := known.Judge(ran()); !reflect.DeepEqual(s.Judgement, want) || s.Experiment.ID != known.ID || s.Record.Experiment != "" {
 		t.Errorf("%+v, want %+v", s, want)
 	}
+	short := filepath.Join(filepath.Dir(filepath.Dir(dir)), Number(known.ID)) // the folder of an experiment has its whole id
+	if err := os.CopyFS(filepath.Join(short, "run"), os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	if s := (Catalogue{known}).Judged(filepath.Join(short, "run")); s.Experiment.ID != "" || !s.Judgement.Void {
+		t.Errorf("in a folder with another name it is of %q: %+v", s.Experiment.ID, s.Judgement)
+	}
 	for _, text := range []string{
 		"{", "null", "[]", `{"experiment":"X01-test","verdict":"good"}`,
 		`{"experiment":"X01-test","variants":[{"expect":"luck"}]}`, `{"experiment":"X02-other"}`,

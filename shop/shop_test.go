@@ -409,6 +409,19 @@ func testAChangeThatIsRefused(t *testing.T, open engine) {
 	}
 }
 
+// The first order of a database is replayed as any other.
+func TestTheFirstOrderIsReplayed(t *testing.T) {
+	s := shop.New(connect(t, "sqlite:"+filepath.Join(t.TempDir(), "shop.db")), 0)
+	if err := s.Stock(t.Context(), item, 5); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []bool{false, true} {
+		if order, replayed, err := once(s, "k", "buy", buys(s)); err != nil || replayed != want || order.ID != 1 {
+			t.Errorf("replayed %v, %+v, %v", replayed, order, err)
+		}
+	}
+}
+
 // Each lock has its key.
 func TestKeys(t *testing.T) {
 	s := shop.New(connect(t, "sqlite:"+filepath.Join(t.TempDir(), "shop.db")), 0)

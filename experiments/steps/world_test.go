@@ -216,9 +216,12 @@ func TestTheNextStepOfAClient(t *testing.T) {
 	}
 }
 
+// silence stands for no reply.
+const silence = -3
+
 // pttl answers PTTL with these times, and then with the last one.
 type pttl struct {
-	left    []int64 // milliseconds, or -2
+	left    []int64 // milliseconds, or -2; or silence
 	asked   int
 	refuses bool // PEXPIRE
 }
@@ -233,9 +236,12 @@ func (p *pttl) ProcessHook(redis.ProcessHook) redis.ProcessHook {
 		switch cmd := cmd.(type) {
 		case *redis.DurationCmd:
 			left := p.left[min(p.asked, len(p.left)-1)]
-			if p.asked++; left < 0 {
-				cmd.SetVal(time.Duration(left))
-			} else {
+			switch p.asked++; left {
+			case silence:
+				cmd.SetErr(io.EOF)
+			case -2:
+				cmd.SetVal(-2)
+			default:
 				cmd.SetVal(time.Duration(left) * time.Millisecond)
 			}
 		case *redis.BoolCmd: // PEXPIRE
@@ -258,9 +264,11 @@ func TestALeaseIsWaitedForUntilItsEnd(t *testing.T) {
 		{"there is none", []int64{-2}, 1, nil},
 		{"it ends", []int64{60_000, 1, 0, 0, -2}, 5, nil},
 		{"its end cannot be set", []int64{1}, 1, io.EOF},
+		{"the server goes away before the end", []int64{1, 1, silence}, 3, io.EOF},
+		{"the server is away", []int64{silence}, 1, io.EOF},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			p := &pttl{left: c.left, refuses: c.err != nil}
+			p := &pttl{left: c.left, refuses: c.name == "its end cannot be set"}
 			client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
 			defer client.Close()
 			client.AddHook(p)
