@@ -10,7 +10,7 @@ VULNDB := golang.org/x/vulndb/cmd/indexdb
 STAMP := $(shell .ci/stamp)
 APP := go run -ldflags "-X 'main.stamp=$(STAMP)'" ./cmd/app
 
-.PHONY: help demo test check race doctor images up burst status down jmeter twelve kubernetes kubernetes-test interop topologies lint style prose size mutants cross fuzz model bench bench-test microbench readme screenshot faults lab matrix compare pages dist dist-check licences outdated vulnerabilities
+.PHONY: help demo test check race doctor images up burst status down jmeter twelve kubernetes kubernetes-test swarm class interop topologies lint style prose size mutants cross fuzz model bench scale bench-test microbench readme screenshot faults lab matrix compare pages dist dist-check licences outdated vulnerabilities
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -93,6 +93,9 @@ bench: ## Our lock beside other libraries on real servers: writes docs/benchmark
 	@! command -v mvn >/dev/null || [ -f loadtest/benchmark/java/target/benchmark-1.jar ] || mvn -q -f loadtest/benchmark/java/pom.xml package
 	cd loadtest/benchmark && go run . run --out runs.jsonl && go run . page runs.jsonl --out ../../docs/benchmark.md
 
+scale: ## Our locks with 2 to 32 instances and 1 to 64 keys, and a model of more: writes docs/scale.md (about 9 minutes)
+	cd loadtest/benchmark && go run . run --plan scale --out scale.jsonl && go run . scale scale.jsonl --out ../../docs/scale.md
+
 bench-test: ## Lint and test that benchmark, which is a module of its own
 	cd loadtest/benchmark && go run $(GOLANGCI) run --config ../../.golangci.yml --disable depguard ./...
 	cd loadtest/benchmark && go test -count=1 ./...
@@ -113,8 +116,14 @@ faults: ## Break the containers one by one and write what users see into docs/fa
 twelve: ## Start twelve instances in containers, load them with k6 and write what the supplier has seen into docs/ratelimit.md (9 minutes)
 	go run ./internal/twelve
 
-kubernetes: ## A Kubernetes of three nodes on this machine: deploys every topology, kills a node, writes docs/kubernetes.md (20 minutes; its first build 10 more). KUBERNETES=sentinel runs one
+kubernetes: ## A Kubernetes of three nodes on this machine, for every topology and a class. It writes docs/kubernetes.md (25 minutes; its first build 10 more). KUBERNETES=sentinel or class runs one
 	go run ./internal/kubernetes $(KUBERNETES)
+
+class: ## Write a lab for each participant of a class on Kubernetes: make class N=25 HOST=192.168.1.20 TOPOLOGY=single. It says how to start and remove them
+	@deploy/kubernetes/participants "$(N)" "$(HOST)" $(TOPOLOGY)
+
+swarm: ## A Swarm of two engines on this machine: deploys every topology, kills an engine, writes a part of deploy/swarm/README.md (8 minutes). SWARM=sentinel runs one
+	go run ./internal/swarm $(SWARM)
 
 kubernetes-test: ## Decode and compare the manifests of deploy/kubernetes, which are a module of their own
 	cd deploy/kubernetes && go vet ./... && go test -count=1 ./...

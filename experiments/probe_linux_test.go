@@ -1,11 +1,14 @@
 package experiments
 
 import (
+	"fmt"
 	"os"
 	"os/signal"
 	"strings"
 	"syscall"
 	"testing"
+
+	"locklab/internal/testenv"
 )
 
 // A probe makes a file as large as the runs of a lab. Here a limit for the size of a file stands for a full disk. The limit is that of the
@@ -21,7 +24,7 @@ func TestAProbeWritesWhatRunsNeed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if before.Max < requiredSpace {
-		t.Skipf("no file may have more than %d bytes here", before.Max)
+		testenv.Skip(t, fmt.Sprintf("no file may have more than %d bytes here", before.Max))
 	}
 	t.Cleanup(func() { _ = syscall.Setrlimit(syscall.RLIMIT_FSIZE, &before) })
 	store := t.TempDir()

@@ -40,8 +40,17 @@ type rendered struct {
 	services  map[string]core.Service
 	secrets   map[string]core.Secret
 	configs   map[string]core.ConfigMap
+	policies  map[string]networking.NetworkPolicy
+	quotas    []core.ResourceQuota
 	budgets   []policy.PodDisruptionBudget
 	runs      []k6.TestRun
+}
+
+func newRendered() rendered {
+	return rendered{
+		services: map[string]core.Service{}, secrets: map[string]core.Secret{}, configs: map[string]core.ConfigMap{},
+		policies: map[string]networking.NetworkPolicy{},
+	}
 }
 
 // render decodes every object of a kustomization into its type. An unknown field is an error.
@@ -51,7 +60,7 @@ func render(t *testing.T, path string) rendered {
 	if err != nil {
 		t.Fatalf("kustomize %s: %v", path, err)
 	}
-	r := rendered{services: map[string]core.Service{}, secrets: map[string]core.Secret{}, configs: map[string]core.ConfigMap{}}
+	r := newRendered()
 	for _, object := range objects.Resources() {
 		text, err := object.AsYAML()
 		if err != nil {
@@ -100,7 +109,15 @@ func (r *rendered) add(kind string, text []byte) error {
 		r.budgets = append(r.budgets, policy.PodDisruptionBudget{})
 		return yaml.UnmarshalStrict(text, &r.budgets[len(r.budgets)-1])
 	case "NetworkPolicy":
-		return yaml.UnmarshalStrict(text, new(networking.NetworkPolicy))
+		var n networking.NetworkPolicy
+		err := yaml.UnmarshalStrict(text, &n)
+		r.policies[n.Name] = n
+		return err
+	case "Namespace":
+		return yaml.UnmarshalStrict(text, new(core.Namespace))
+	case "ResourceQuota":
+		r.quotas = append(r.quotas, core.ResourceQuota{})
+		return yaml.UnmarshalStrict(text, &r.quotas[len(r.quotas)-1])
 	case "TestRun":
 		r.runs = append(r.runs, k6.TestRun{})
 		return yaml.UnmarshalStrict(text, &r.runs[len(r.runs)-1])
@@ -136,6 +153,9 @@ func (r *rendered) environment(t *testing.T, w workload) map[string]string {
 	all := map[string]string{}
 	for _, e := range w.container.Env {
 		value := e.Value
+		if value != "" && e.ValueFrom != nil {
+			t.Errorf("%s: %s has a value, and another from elsewhere: the API server refuses that", w.name, e.Name)
+		}
 		switch from := e.ValueFrom; {
 		case from == nil:
 		case from.SecretKeyRef != nil:
@@ -229,6 +249,7 @@ func TestLoadToolsAreAsInCompose(t *testing.T) {
 // differs are variables that pods set otherwise, with the reason.
 var differs = map[string]string{
 	"TOPOLOGY": "makes compose replace containers when the topology changes",
+	"OWN":      "a pod is told its address as an argument, which addresses.sh looks up",
 	"NO_PROXY": noProxy, "no_proxy": noProxy,
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"locklab/experiments"
 	"locklab/experiments/burst"
+	"locklab/internal/nodeloss"
 )
 
 // Result is what one topology has shown.
@@ -28,31 +29,25 @@ type Result struct {
 
 // Outage is a burst of v3 during which a node is killed.
 type Outage struct {
-	burst.Outage
-	Node     string        // that is killed
-	Stays    string        // MySQL's node
-	Lost     []string      // the pods that were on it
-	Whole    time.Duration // from the order to kill to the first burst that was answered whole; by two instances
-	Replaces bool          // the killed node had a master of Redis that the topology replaces: then a confirmed view may be lost
+	nodeloss.Loss
+	Node  string   // that is killed
+	Stays string   // MySQL's node
+	Lost  []string // the pods that were on it
 }
 
-// Bounds. They are far above what was measured, because the machine may be busy.
 const (
-	applyWithin = "300s"
-	backWithin  = 2 * time.Minute
-	wholeWithin = 5 * time.Minute  // Kubernetes takes a node for dead after 50 s
-	tryWithin   = 20 * time.Second // a burst; a node that is gone ends no connection
-	countEvery  = 20 * time.Millisecond
-	users       = 666 // of a burst during which a node is killed
+	applyWithin = "600s" // far above what was measured, because the machine may be busy
+	users       = nodeloss.Users
 )
 
 // lab is a topology in a running cluster.
 type lab struct {
-	dir, topology string
+	dir, topology string // or class
+	namespace     string // empty: that of kubectl's configuration, or of each object
 	result        Result
 }
 
-// runInside starts the cluster in the namespaces of this process, runs one topology, and writes its result into dir.
+// runInside starts the cluster in the namespaces of this process, runs one topology or the class, and writes its result into dir.
 func runInside(ctx context.Context, dir, topology string) error {
 	l := lab{dir: dir, topology: topology, result: Result{Topology: topology}}
 	began := time.Now()
@@ -61,18 +56,31 @@ func runInside(ctx context.Context, dir, topology string) error {
 		return err
 	}
 	l.result.UpAfter = time.Since(began)
-	for _, step := range []func(context.Context) error{l.deploy, l.jobs, l.byService, l.outage} {
-		if err := step(ctx); err != nil {
-			pods, _ := l.kubectl(context.WithoutCancel(ctx), "get", "pods", "--output=wide")
-			events, _ := l.kubectl(context.WithoutCancel(ctx), "get", "events", "--sort-by=.lastTimestamp")
-			return fmt.Errorf("%s\n%s\n%w", events, pods, err)
-		}
+	run := l.run
+	if topology == class {
+		run = l.runClass
 	}
-	text, err := json.Marshal(l.result)
+	result, err := run(ctx)
+	if err != nil {
+		pods, _ := l.kubectl(context.WithoutCancel(ctx), "get", "pods", "--all-namespaces", "--output=wide")
+		events, _ := l.kubectl(context.WithoutCancel(ctx), "get", "events", "--all-namespaces", "--sort-by=.lastTimestamp")
+		return fmt.Errorf("%s\n%s\n%w", events, pods, err)
+	}
+	text, err := json.Marshal(result)
 	if err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(dir, results), text, 0o600)
+}
+
+// run runs a topology.
+func (l *lab) run(ctx context.Context) (any, error) {
+	for _, step := range []func(context.Context) error{l.deploy, l.jobs, l.byService, l.outage} {
+		if err := step(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return l.result, nil
 }
 
 func (l *lab) cluster() string { return filepath.Join(l.dir, "cluster") }
@@ -82,7 +90,9 @@ func (l *lab) say(format string, args ...any) {
 }
 
 func (l *lab) kubectl(ctx context.Context, args ...string) (string, error) {
-	return output(ctx, "kubectl", append([]string{"--kubeconfig=" + filepath.Join(l.cluster(), "kubeconfig")}, args...)...)
+	return output(ctx, "kubectl", append([]string{
+		"--kubeconfig=" + filepath.Join(l.cluster(), "kubeconfig"), "--namespace", l.namespace,
+	}, args...)...)
 }
 
 // deploy applies the overlay and waits for every pod.
@@ -181,87 +191,14 @@ func (l *lab) outage(ctx context.Context) error {
 		return err
 	}
 	http.DefaultClient.CloseIdleConnections() // they came in by another node
-	var killed time.Time
 	kill := func(ctx context.Context) error {
-		if err := counted(ctx, target, users/10, backWithin); err != nil {
-			return err
-		}
-		killed = time.Now()
 		_, err := output(ctx, engine+"/cluster", "kill", l.cluster(), strings.TrimPrefix(o.Node, "node"))
 		return err
 	}
-	if o.Outage, err = burst.RunOutage(ctx, target, "v3", users, kill, backWithin); err != nil {
-		return err
-	}
-	l.say("back after %s; waiting until every request is answered", o.BackAfter)
-	for o.Whole == 0 && ctx.Err() == nil && time.Since(killed) < wholeWithin {
-		one, cancel := context.WithTimeout(ctx, tryWithin)
-		views, err := burst.RunViews(one, target, "v3", users, burst.Simultaneous)
-		cancel()
-		if err == nil && views.OutcomeOf(2).Err == nil {
-			o.Whole = time.Since(killed)
-		}
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return o.judge()
-}
-
-// counted waits until the counter shows so many views: then a burst is on its way. An answer other than 200 is an error, and so is a
-// counter that shows fewer views when within is over.
-func counted(ctx context.Context, target burst.Target, views int, within time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, within)
-	defer cancel()
-	tick := time.NewTicker(countEvery)
-	defer tick.Stop()
-	for {
-		now, err := counter(ctx, target)
-		if err != nil || now >= views {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("the counter shows %d, not %d views: %w", now, views, ctx.Err())
-		case <-tick.C:
-		}
-	}
-}
-
-// counter reads the counter once.
-func counter(ctx context.Context, target burst.Target) (int, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.URL+"/pview", nil)
-	if err != nil {
-		return 0, err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return 0, err
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return 0, fmt.Errorf("GET /pview: %s", response.Status)
-	}
-	var answer struct{ Value int }
-	err = json.NewDecoder(response.Body).Decode(&answer)
-	return answer.Value, err
-}
-
-// judge says what must not be. A view without an answer may have counted, so the final value lies between the confirmed views and all. A
-// master that dies loses the confirmed views that it has not sent to a replica. The lab shows that elsewhere, so it is no failure here.
-func (o *Outage) judge() error {
-	confirmed, final := len(o.Writes), int(o.Final)
-	switch {
-	case o.ReadAfter == 0 || o.BackAfter == 0:
-		return fmt.Errorf("the service is not back within %s", backWithin)
-	case o.Whole == 0:
-		return fmt.Errorf("requests fail %s after the kill", wholeWithin)
-	case final > confirmed+len(o.Failed):
-		return fmt.Errorf("the counter shows %d after %d confirmed views and %d without an answer", final, confirmed, len(o.Failed))
-	case !o.Replaces && (o.Views.Lost() > 0 || o.Inside()+o.Across() > 0):
-		return fmt.Errorf("%d views are lost and %d values are written twice, although no master died", o.Views.Lost(), o.Inside()+o.Across())
-	}
-	return nil
+	o.Loss, err = nodeloss.Run(ctx, target, o.Replaces, kill, func(after time.Duration) {
+		l.say("back after %s; waiting until every request is answered", after)
+	})
+	return err
 }
 
 // choose takes a node whose end the topology must survive. It has no database, and no server of Redis that nothing replaces. Behind

@@ -1,33 +1,9 @@
 package main
 
 import (
-	"errors"
-	"io/fs"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
-
-	"locklab/internal/testenv"
 )
-
-// A thing that was not there before is named, and so is a setting that is not as it was. All else is not.
-func TestWhatIsLeftIsNamed(t *testing.T) {
-	before := state{
-		left:     map[string][]string{"network interfaces": {"nodes"}},
-		settings: map[string]string{"/proc/sys/kernel/panic": "0", "/proc/sys/vm/panic_on_oom": "0"},
-	}
-	now := state{
-		left:     map[string][]string{"network interfaces": {"nodes", "node1"}, "network namespaces": {"node1"}},
-		settings: map[string]string{"/proc/sys/kernel/panic": "10", "/proc/sys/vm/panic_on_oom": "0"},
-	}
-	want := []string{"network interfaces: node1", "network namespaces: node1", "the setting /proc/sys/kernel/panic: 10 instead of 0"}
-	if got := before.since(now); !slices.Equal(got, want) {
-		t.Errorf("left are %q, want %q", got, want)
-	}
-}
 
 // Of what the commands list, only what belongs to a cluster is taken.
 func TestOnlyTheClusterIsFound(t *testing.T) {
@@ -48,72 +24,10 @@ func TestOnlyTheClusterIsFound(t *testing.T) {
 		"control groups":       {"/sys/fs/cgroup/pids/locklab-kubernetes\n", "/sys/fs/cgroup/pids/locklab-kubernetes"},
 	}
 	for _, kind := range kinds {
-		c, got := cases[kind.name], []string(nil)
-		for _, found := range kind.pattern.FindAllStringSubmatch(c.listed, -1) {
-			got = append(got, found[1])
-		}
+		c := cases[kind.Name]
+		got := kind.Found(c.listed)
 		if c.want == "" || strings.Join(got, ",") != c.want {
-			t.Errorf("%s: found %q, want %q", kind.name, got, c.want)
-		}
-	}
-}
-
-// Only the paths that are there are listed.
-func TestExistingPathsAreListed(t *testing.T) {
-	dir := t.TempDir()
-	got, err := output(t.Context(), "sh", "-c", existing(dir+"/missing "+dir+" "+dir+"/*/missing"))
-	if err != nil || got != dir+"\n" {
-		t.Errorf("listed are %q, %v; there is %s", got, err, dir)
-	}
-}
-
-// A list that cannot be read is an error, and never an empty list.
-func TestALookThatFailsIsAnError(t *testing.T) {
-	shell, err := exec.LookPath("sh")
-	if err != nil {
-		t.Fatal(err)
-	}
-	only := t.TempDir()
-	if err := os.Symlink(shell, filepath.Join(only, "sh")); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("PATH", only)
-	_, err = machine()
-	for _, kind := range kinds {
-		usesShell := strings.HasPrefix(kind.command, "for ")
-		if named := err != nil && strings.Contains(err.Error(), kind.name); named == usesShell {
-			t.Errorf("%s without the program that lists it: %v", kind.name, err)
-		}
-	}
-	if err := (state{}).unchanged(); err == nil {
-		t.Error("nothing could be read, and nothing is left")
-	}
-}
-
-// A setting that did not change is not written. One that cannot be written does not keep the others from it.
-func TestRestoreWritesWhatDiffers(t *testing.T) {
-	const readOnly = "/proc/version" // root can read it and not write it
-	text, err := os.ReadFile(readOnly)
-	if err != nil {
-		testenv.Skip(t, "this machine has no /proc")
-	}
-	dir := t.TempDir()
-	same := state{settings: map[string]string{readOnly: strings.TrimSpace(string(text))}}
-	if err := same.restore(); err != nil {
-		t.Errorf("nothing differs: %v", err)
-	}
-	a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")
-	s := state{settings: map[string]string{a: "1", b: "1", readOnly: "1", filepath.Join(dir, "no", "c"): "1"}}
-	if err := errors.Join(os.WriteFile(a, []byte("0\n"), 0o600), os.WriteFile(b, []byte("0\n"), 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	err = s.restore()
-	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), readOnly) {
-		t.Errorf("two cannot be written: %v", err)
-	}
-	for _, name := range []string{a, b} {
-		if got, err := os.ReadFile(name); err != nil || string(got) != "1" {
-			t.Errorf("%s is %q, %v", name, got, err)
+			t.Errorf("%s: found %q, want %q", kind.Name, got, c.want)
 		}
 	}
 }

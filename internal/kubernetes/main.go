@@ -1,7 +1,7 @@
 // Command kubernetes starts a Kubernetes of three nodes on this machine for each topology of deploy/kubernetes, and sends load to the lab
 // in it. It kills a node during a burst, judges, and writes docs/kubernetes.md. It needs Linux, root, Docker with the images of the lab,
-// and Debian's packages etcd-server, containerd, runc, containernetworking-plugins, conntrack, ethtool, socat and iptables. It
-// needs control groups of version 1, which systemd mounts when the kernel's command line has systemd.unified_cgroup_hierarchy=0.
+// and programs of Debian, whose packages it names where they are missing. It needs control groups of version 1, which systemd
+// mounts when the kernel's command line has systemd.unified_cgroup_hierarchy=0.
 //
 // What is NOT guaranteed: that a cluster of several machines behaves the same. The nodes share a kernel, two processors and a clock.
 package main
@@ -11,8 +11,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"slices"
@@ -20,6 +20,7 @@ import (
 	"syscall"
 	"time"
 
+	"locklab/internal/machine"
 	"locklab/stack/compose"
 )
 
@@ -46,19 +47,20 @@ func main() {
 	}
 }
 
-// run runs the topologies, or all, and writes the page when all of them are as expected.
-func run(ctx context.Context, topologies []string) error {
+// run runs the topologies and the class, or those that are named, and writes the page when all of them are as expected.
+func run(ctx context.Context, names []string) error {
 	known, err := compose.Topologies(".")
 	if err != nil {
 		return err
 	}
-	for _, topology := range topologies {
-		if !slices.Contains(known, topology) {
-			return fmt.Errorf("there is no topology %q: take some of %s", topology, strings.Join(known, ", "))
+	known = append([]string{class}, known...)
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			return fmt.Errorf("there is no %q: take some of %s", name, strings.Join(known, ", "))
 		}
 	}
-	if len(topologies) > 0 { // the page shows all of them
-		_, err := runAll(ctx, topologies)
+	if len(names) > 0 { // the page shows all of them
+		_, err := runAll(ctx, names)
 		return err
 	}
 	began := time.Now()
@@ -77,33 +79,56 @@ func run(ctx context.Context, topologies []string) error {
 	return os.WriteFile(page, []byte(text), 0o644)
 }
 
+// findings are what the page shows.
+type findings struct {
+	All   []Result
+	Class Class
+}
+
 // runAll prepares what the clusters need, and runs one after the other.
-func runAll(ctx context.Context, topologies []string) (all []Result, err error) {
-	before, err := machine()
-	if err != nil {
-		return nil, err
+func runAll(ctx context.Context, names []string) (all findings, err error) {
+	before, err := machine.Look(kinds, kubeletSettings)
+	if err := errors.Join(err, machine.Missing(programs)); err != nil {
+		return all, err
 	}
 	bin, err := output(ctx, engine+"/build")
 	if err != nil {
-		return nil, err
+		return all, err
 	}
+	bin = strings.TrimSpace(bin)
 	dir, err := os.MkdirTemp("", "locklab-kubernetes-")
 	if err != nil {
-		return nil, err
+		return all, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if err := saveImages(ctx, strings.TrimSpace(bin), dir); err != nil {
-		return nil, err
+	if err := saveImages(ctx, bin, dir); err != nil {
+		return all, err
 	}
-	for _, topology := range topologies {
-		result, err := isolated(ctx, strings.TrimSpace(bin), dir, topology, before)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", topology, err)
+	for _, name := range names {
+		var found interface{ text() string } = &all.Class
+		if name != class {
+			all.All = append(all.All, Result{})
+			found = &all.All[len(all.All)-1]
 		}
-		all = append(all, result)
-		fmt.Fprint(os.Stderr, result.text())
+		if err := isolated(ctx, bin, dir, name, before, found); err != nil {
+			return all, fmt.Errorf("%s: %w", name, err)
+		}
+		fmt.Fprint(os.Stderr, found.text())
 	}
 	return all, nil
+}
+
+// programs that the cluster starts.
+var programs = []machine.Program{
+	{File: "etcd", Debian: "etcd-server"},
+	{File: "containerd", Debian: "containerd"},
+	{File: "runc", Debian: "runc"},
+	{File: "/usr/lib/cni/bridge", Debian: "containernetworking-plugins"},
+	{File: "conntrack", Debian: "conntrack"},
+	{File: "ethtool", Debian: "ethtool"},
+	{File: "socat", Debian: "socat"},
+	{File: "iptables", Debian: "iptables"},
+	{File: "docker", Debian: "docker.io"},
 }
 
 // saveImages writes the images of the lab that are in Docker, and that of a pod's sandbox, into dir.
@@ -135,53 +160,36 @@ func saveImages(ctx context.Context, bin, dir string) error {
 	return err
 }
 
-// isolated runs one topology in namespaces of its own, which end with it, and checks that nothing of it is left on the machine.
-func isolated(ctx context.Context, bin, dir, topology string, before state) (r Result, err error) {
-	work := filepath.Join(dir, topology)
+// isolated runs one topology or the class in namespaces of its own, and checks that nothing of it is left on the machine. Its result is
+// decoded into found.
+func isolated(ctx context.Context, bin, dir, name string, before machine.State, found any) error {
+	work := filepath.Join(dir, name)
 	if err := os.MkdirAll(work, 0o755); err != nil {
-		return r, err
+		return err
 	}
-	self, err := os.Executable()
-	if err != nil {
-		return r, err
-	}
-	// The shell is the first process, which reaps those that containerd leaves to it.
-	args := []string{
-		"--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc",
-		"bash", "-c", `"$@"; exit $?`, "bash", self, inside, work, topology,
-	}
-	cmd := exec.CommandContext(ctx, "unshare", args...)
-	cmd.Env = append(os.Environ(), "KUBERNETES_BIN="+bin, "PATH="+bin+":"+os.Getenv("PATH"))
-	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
-	ran := cmd.Run()
+	ran := machine.Isolated(ctx, []string{"KUBERNETES_BIN=" + bin, "PATH=" + bin + ":" + os.Getenv("PATH")}, inside, work, name)
 	if logs := os.Getenv("LAB_KEEP_LOGS"); ran != nil && logs != "" {
 		_, _ = output(context.WithoutCancel(ctx), "sh", "-c", `mkdir -p "$1" && cd "$0" && cp --parents *.log */*.log "$1"`, work, logs)
 	}
 	// Whatever happened, the machine is as it was.
 	_, cleaned := output(context.WithoutCancel(ctx), engine+"/cluster", "clean")
-	restored := before.restore()
+	restored := before.Restore()
 	removed := os.RemoveAll(filepath.Join(work, "cluster"))
-	if err := errors.Join(ran, cleaned, restored, removed, before.unchanged()); err != nil {
-		return r, err
+	if err := errors.Join(ran, cleaned, restored, removed, before.Unchanged()); err != nil {
+		return err
 	}
 	text, err := os.ReadFile(filepath.Join(work, results))
 	if err != nil {
-		return r, err
+		return err
 	}
-	return r, json.Unmarshal(text, &r)
+	return json.Unmarshal(text, found)
 }
 
 // output runs a command. Its error has what the command said.
 func output(ctx context.Context, name string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, name, args...)
-	var said strings.Builder
-	cmd.Stderr = &said
+	var told io.Writer
 	if name == engine+"/build" {
-		cmd.Stderr = os.Stderr // it takes minutes
+		told = os.Stderr // it takes minutes
 	}
-	out, err := cmd.Output()
-	if err != nil {
-		return string(out), fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, said.String())
-	}
-	return string(out), nil
+	return machine.Output(ctx, told, name, args...)
 }

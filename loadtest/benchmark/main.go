@@ -11,23 +11,27 @@ import (
 	"github.com/alecthomas/kong"
 
 	"locklab/internal/lists"
-	"locklab/loadtest/benchmark/runner"
 	"locklab/stack"
 )
 
 func main() {
 	stack.Reexec()
 	var cli struct {
-		Run  runCommand  `cmd:"" help:"Measure (default: all that the page shows)."`
-		Page pageCommand `cmd:"" help:"Make the generated part of docs/benchmark.md of saved runs."`
+		Run   runCommand   `cmd:"" help:"Measure (default: all that the page shows)."`
+		Page  pageCommand  `cmd:"" help:"Make the generated part of docs/benchmark.md of saved runs."`
+		Scale scaleCommand `cmd:"" help:"Make docs/scale.md of saved runs of the plan scale."`
 	}
-	var workloads []string
-	for _, w := range runner.Plan() {
-		workloads = append(workloads, w.Name)
+	names := kong.Vars{}
+	for name, p := range plans {
+		var workloads []string
+		for _, w := range p.workloads() {
+			workloads = append(workloads, w.Name)
+		}
+		names[name] = strings.Join(workloads, ", ")
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	k := kong.Parse(&cli, kong.Name("benchmark"), kong.Vars{"workloads": strings.Join(workloads, ", ")},
+	k := kong.Parse(&cli, kong.Name("benchmark"), names,
 		lists.Trimmed(), kong.Description("Measure our lock beside other libraries, on real servers."))
 	k.BindTo(ctx, (*context.Context)(nil))
 	k.FatalIfErrorf(k.Run())

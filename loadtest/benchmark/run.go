@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -17,6 +18,7 @@ import (
 	"locklab/internal/progress"
 	"locklab/loadtest/benchmark/page"
 	"locklab/loadtest/benchmark/runner"
+	"locklab/loadtest/benchmark/scale"
 )
 
 type pageCommand struct {
@@ -26,12 +28,7 @@ type pageCommand struct {
 
 // Run makes the generated part of the page of saved runs.
 func (c pageCommand) Run() error {
-	in, err := os.Open(c.Runs)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	saved, err := benchfile.Read(in)
+	saved, err := read(c.Runs)
 	if err != nil {
 		return err
 	}
@@ -46,9 +43,47 @@ func (c pageCommand) Run() error {
 	return err
 }
 
+type scaleCommand struct {
+	Runs string `arg:"" help:"File that run --plan scale --out wrote."`
+	Out  string `help:"Page to write, whole (default: standard output)."`
+}
+
+// Run makes the page of saved runs.
+func (c scaleCommand) Run() error {
+	saved, err := read(c.Runs)
+	if err != nil {
+		return err
+	}
+	var whole bytes.Buffer
+	if err := scale.Write(&whole, saved); err != nil {
+		return err
+	}
+	if c.Out != "" {
+		return os.WriteFile(c.Out, whole.Bytes(), 0o644)
+	}
+	_, err = whole.WriteTo(os.Stdout)
+	return err
+}
+
+func read(file string) (benchfile.Saved, error) {
+	in, err := os.Open(file)
+	if err != nil {
+		return benchfile.Saved{}, err
+	}
+	defer in.Close()
+	return benchfile.Read(in)
+}
+
+// plans are what run measures, and how it prints the figures.
+var plans = map[string]struct {
+	workloads func() []runner.Workload
+	tables    func(io.Writer, benchfile.Saved) error
+}{"bench": {runner.Plan, page.Tables}, "scale": {runner.Scale, scale.Tables}}
+
 type runCommand struct {
+	Plan     string   `enum:"bench,scale" default:"bench" help:"Plan: bench, or scale for docs/scale.md (default: ${default})."`
 	Only     []string `help:"Locks, such as ours,local,limit; they are measured in every workload that is left (default: all)."`
-	Workload []string `help:"Workloads: ${workloads} (default: all)."`
+	Workload []string `help:"Workloads of the plan bench: ${bench}. Of the plan scale: ${scale} (default: all)."`
 	Reps     int      `default:"3" help:"Repetitions, interleaved over all rows (default: ${default})."`
 	Out      string   `help:"File for the runs, one JSON line each (default: none)."`
 }
@@ -59,7 +94,7 @@ func (c runCommand) Run(ctx context.Context) error {
 	if len(c.Only)+len(c.Workload) > 0 {
 		form = "quick look"
 	}
-	plan := runner.Only(runner.Plan(), c.Workload, c.Only)
+	plan := runner.Only(plans[c.Plan].workloads(), c.Workload, c.Only)
 	if len(plan) == 0 {
 		return fmt.Errorf("no workload %v", c.Workload)
 	}
@@ -71,7 +106,7 @@ func (c runCommand) Run(ctx context.Context) error {
 	began := time.Now()
 	saved, err := c.measure(ctx, plan, form, out)
 	fmt.Fprintf(os.Stderr, "%d runs in %s\n", len(saved.Runs), time.Since(began).Round(time.Second))
-	return errors.Join(err, page.Tables(os.Stdout, saved)) // also after an interruption
+	return errors.Join(err, plans[c.Plan].tables(os.Stdout, saved)) // also after an interruption
 }
 
 // measure runs all rows of the plan in every repetition, each time in another order.

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -28,5 +30,26 @@ func TestTold(t *testing.T) {
 	}
 	if tell.done != tell.whole || tell.whole != 16*time.Second {
 		t.Errorf("%s of %s, want 16 s of as many", tell.done, tell.whole)
+	}
+}
+
+// The command replaces the whole page, and leaves it as it was when the runs cannot be read.
+func TestScaleCommand(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "scale.md")
+	want, err := os.ReadFile("scale/testdata/page.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(out, append(want, "an older and longer page"...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, runs := range []string{"scale/testdata/scale.jsonl", "scale/testdata/none.jsonl"} {
+		missing := strings.HasSuffix(runs, "none.jsonl")
+		if err := (scaleCommand{Runs: runs, Out: out}).Run(); (err != nil) != missing {
+			t.Errorf("%s: %v", runs, err)
+		}
+		if got, err := os.ReadFile(out); err != nil || string(got) != string(want) {
+			t.Errorf("%s: the page is another one: %v\n%s", runs, err, got)
+		}
 	}
 }

@@ -16,36 +16,44 @@ import (
 type section struct {
 	workload string
 	row      string // what its rows are; "": locks
-	columns  []column
+	columns  []Column
 }
 
-// column has a cell for the runs of each row; all are those of the other rows, too.
-type column struct {
+// Series is one table of several workloads, which differ in a number: the first column has it.
+type Series struct {
+	First    string // the name of the first column
+	Workload string // the names of the workloads begin with it; the number follows
+	Numbers  []int
+	Columns  []Column
+}
+
+// Column has a cell for the runs of each row; all are those of the other rows, too.
+type Column struct {
 	name string
 	cell func(all, row benchfile.Runs) string
 }
 
 var (
-	total    = spread("ms min / **med** / max", benchfile.Seconds, 1e3)
-	perSec   = spread("per second min / **med** / max", benchfile.Rate, 1)
-	latency  = spread("µs, min / **med** / max of the runs' medians", benchfile.WaitP50, 1)
-	waits    = column{"wait ms p50 / p99 / max", waitsOf}
-	fairness = []column{
-		median("Jain, waiters", benchfile.Jain), median("Jain, processes", benchfile.JainProcesses), {"shares, least even run", sharesOf},
+	total    = Spread("ms min / **med** / max", benchfile.Seconds, 1e3)
+	perSec   = Spread("per second min / **med** / max", benchfile.Rate, 1)
+	latency  = Spread("µs, min / **med** / max of the runs' medians", benchfile.WaitP50, 1)
+	waits    = Column{"wait ms p50 / p99 / max", waitsOf}
+	fairness = []Column{
+		Median("Jain, waiters", benchfile.Jain), Median("Jain, processes", benchfile.JainProcesses), {"shares, least even run", sharesOf},
 	}
-	cost = []column{
-		median("commands", benchfile.Commands), median("reads", benchfile.Reads),
-		median("µs CPU servers", benchfile.ServerCPU), median("µs CPU clients", benchfile.ClientCPU),
+	cost = []Column{
+		Median("commands", benchfile.Commands), Median("reads", benchfile.Reads),
+		Median("µs CPU servers", benchfile.ServerCPU), Median("µs CPU clients", benchfile.ClientCPU),
 	}
-	slowest     = median("µs p99", benchfile.WaitP99)
-	backendCost = []column{median("commands and requests", benchfile.Commands), cost[2], cost[3]}
+	slowest     = Median("µs p99", benchfile.WaitP99)
+	backendCost = []Column{Median("commands and requests", benchfile.Commands), cost[2], cost[3]}
 
-	alone = slices.Concat([]column{latency, against("× PING", "ping", benchfile.WaitP50), perSec}, cost)
-	burst = slices.Concat([]column{
-		total, against("× local", "local", benchfile.Seconds), against("× limit", "limit", benchfile.Seconds), waits,
+	alone = slices.Concat([]Column{latency, Against("× PING", "ping", benchfile.WaitP50), perSec}, cost)
+	burst = slices.Concat([]Column{
+		total, Against("× local", "local", benchfile.Seconds), Against("× limit", "limit", benchfile.Seconds), waits,
 	}, cost)
-	throughput = []column{perSec, against("of limit", "limit", benchfile.Rate), against("of local", "local", benchfile.Rate)}
-	sustained  = slices.Concat(throughput, fairness, []column{waits}, cost)
+	throughput = []Column{perSec, Against("of limit", "limit", benchfile.Rate), Against("of local", "local", benchfile.Rate)}
+	sustained  = slices.Concat(throughput, fairness, []Column{waits}, cost)
 )
 
 // sections of the page, in their order.
@@ -53,7 +61,7 @@ var sections = []section{
 	{workload: "uncontended", columns: alone},
 	{workload: "burst", columns: burst},
 	{workload: "sustained", columns: sustained},
-	{workload: "turns", columns: slices.Concat([]column{perSec}, fairness)},
+	{workload: "turns", columns: slices.Concat([]Column{perSec}, fairness)},
 	{workload: "burst-4000", columns: burst},
 	{workload: "keys-10", columns: sustained},
 	{workload: "processes-8", columns: sustained},
@@ -62,51 +70,70 @@ var sections = []section{
 	{workload: "32x4-half", columns: sustained},
 	{workload: "8x1", columns: sustained},
 	{workload: "32x1", columns: sustained},
-	{workload: "hand-over", columns: slices.Concat([]column{latency, against("× rueidislock", "rueidislock", benchfile.WaitP50)}, cost)},
-	{workload: "nodes-hang", columns: []column{
-		perSec, against("of redlock", "redlock", benchfile.Rate), against("of redsync5", "redsync5", benchfile.Rate), fairness[0], waits,
+	{workload: "hand-over", columns: slices.Concat([]Column{latency, Against("× rueidislock", "rueidislock", benchfile.WaitP50)}, cost)},
+	{workload: "nodes-hang", columns: []Column{
+		perSec, Against("of redlock", "redlock", benchfile.Rate), Against("of redsync5", "redsync5", benchfile.Rate), fairness[0], waits,
 	}},
-	{workload: "beside-redisson", columns: []column{
-		perSec, median("ours per second", ourRate), median("Redisson per second", redissonsRate),
-		median("Redisson's share of turns", redissonsTurns), fairness[0], waits,
+	{workload: "beside-redisson", columns: []Column{
+		perSec, Median("ours per second", ourRate), Median("Redisson per second", redissonsRate),
+		Median("Redisson's share of turns", redissonsTurns), fairness[0], waits,
 	}},
 	{workload: "rtt-uncontended", columns: alone},
 	{workload: "rtt", columns: burst},
-	{workload: "http", row: "version", columns: []column{
-		{"lock", lockOf}, total, against("× v1", "v1", benchfile.Seconds), against("× v2", "v2", benchfile.Seconds),
+	{workload: "http", row: "version", columns: []Column{
+		{"lock", lockOf}, total, Against("× v1", "v1", benchfile.Seconds), Against("× v2", "v2", benchfile.Seconds),
 	}},
 	{workload: "backends-uncontended", columns: slices.Concat(
-		[]column{latency, against("× ours", "ours", benchfile.WaitP50), slowest}, backendCost)},
-	{workload: "backends-burst", columns: slices.Concat([]column{total, against("× ours", "ours", benchfile.Seconds), waits}, backendCost)},
-	{workload: "backends-sustained", columns: slices.Concat(throughput, fairness, []column{waits}, backendCost)},
-	{workload: "memory", columns: []column{median("bytes per waiter", benchfile.PerWaiter), total, cost[0]}},
+		[]Column{latency, Against("× ours", "ours", benchfile.WaitP50), slowest}, backendCost)},
+	{workload: "backends-burst", columns: slices.Concat([]Column{total, Against("× ours", "ours", benchfile.Seconds), waits}, backendCost)},
+	{workload: "backends-sustained", columns: slices.Concat(throughput, fairness, []Column{waits}, backendCost)},
+	{workload: "memory", columns: []Column{Median("bytes per waiter", benchfile.PerWaiter), total, cost[0]}},
 }
 
 // table has the rows that were measured.
 func (s section) table(all benchfile.Runs) string {
-	var notes strings.Builder
+	rows, notes := measured(all, s.workload, nil, s.columns)
+	return marked.Table(1, header([]string{cmp.Or(s.row, "lock")}, s.columns), rows) + notes
+}
+
+// Table has the rows that were measured, those of one number after those of the other.
+func (s Series) Table(all benchfile.Runs) string {
 	var rows [][]string
-	names := []string{cmp.Or(s.row, "lock")}
-	for _, c := range s.columns {
-		names = append(names, c.name)
+	notes := ""
+	for _, n := range s.Numbers {
+		more, failed := measured(all, s.Workload+strconv.Itoa(n), []string{strconv.Itoa(n)}, s.Columns)
+		rows, notes = append(rows, more...), notes+failed
 	}
+	return marked.Table(2, header([]string{s.First, "lock"}, s.Columns), rows) + notes
+}
+
+func header(first []string, columns []Column) (names []string) {
+	for _, c := range columns {
+		first = append(first, c.name)
+	}
+	return append(first, "failed", "lost", "runs")
+}
+
+// measured makes the rows of a workload that were measured, and notes on those that failed. Each row begins with first and the lock.
+func measured(all benchfile.Runs, workload string, first []string, columns []Column) (rows [][]string, notes string) {
 	for _, lock := range order {
-		row := all.Row(s.workload, lock)
+		row := all.Row(workload, lock)
 		if len(row) == 0 {
 			continue
 		}
-		cells := []string{lock}
-		for _, c := range s.columns {
+		cells := append(slices.Clone(first), lock)
+		for _, c := range columns {
 			cells = append(cells, c.cell(all, row))
 		}
 		failed, lost := failures(row)
 		rows = append(rows, append(cells, strconv.Itoa(failed), strconv.Itoa(lost), strconv.Itoa(len(row))))
 		if bad := slices.DeleteFunc(slices.Clone(row), benchfile.Run.Clean); len(bad) > 0 {
 			message := strings.Join(strings.Fields(bad[len(bad)-1].Error), " ")
-			fmt.Fprintf(&notes, "\n- **%s failed in %d of %d runs**: `%s`\n", lock, len(bad), len(row), strings.ReplaceAll(message, "`", "'"))
+			who := strings.Join(append(slices.Clone(first), lock), " ")
+			notes += fmt.Sprintf("\n- **%s failed in %d of %d runs**: `%s`\n", who, len(bad), len(row), strings.ReplaceAll(message, "`", "'"))
 		}
 	}
-	return marked.Table(1, append(names, "failed", "lost", "runs"), rows) + notes.String()
+	return rows, notes
 }
 
 // failures of all runs of a row together.
@@ -117,21 +144,23 @@ func failures(row benchfile.Runs) (failed, lost int) {
 	return failed, lost
 }
 
-func spread(name string, of benchfile.Figure, unit float64) column {
-	return column{name, func(_, row benchfile.Runs) string {
+// Spread is a column of the least, the median and the largest figure of a row, each times unit.
+func Spread(name string, of benchfile.Figure, unit float64) Column {
+	return Column{name, func(_, row benchfile.Runs) string {
 		sample := row.Figures(of)
 		least, med, most := benchfile.Quantile(sample, 0), benchfile.Median(sample), benchfile.Quantile(sample, 1)
 		return fmt.Sprintf("%s / **%s** / %s", benchfile.Digits(least*unit), benchfile.Digits(med*unit), benchfile.Digits(most*unit))
 	}}
 }
 
-func median(name string, of benchfile.Figure) column {
-	return column{name, func(_, row benchfile.Runs) string { return benchfile.Digits(benchfile.Median(row.Figures(of))) }}
+// Median is a column of medians. Runs that were not clean count, too.
+func Median(name string, of benchfile.Figure) Column {
+	return Column{name, func(_, row benchfile.Runs) string { return benchfile.Digits(benchfile.Median(row.Figures(of))) }}
 }
 
-// against is the ratio to another row, where both have clean runs in the same repetition.
-func against(name, other string, of benchfile.Figure) column {
-	return column{name, func(all, row benchfile.Runs) string {
+// Against is a column of ratios to another row of the same workload, where both have clean runs in the same repetition.
+func Against(name, other string, of benchfile.Figure) Column {
+	return Column{name, func(all, row benchfile.Runs) string {
 		if r, ok := all.Ratio(row[0].Workload, row[0].Lock, other, of); ok {
 			return benchfile.Digits(r)
 		}

@@ -40,18 +40,30 @@ var (
 	readsOf = regexp.MustCompile(`(?m)^total_reads_processed:(\d+)`)
 )
 
-// usage asks the servers' own counters, and sums them up. Commands inside scripts are counted, and so is the script. The other
-// backends count requests.
-func (b *Bench) usage(ctx context.Context) (usage, error) {
+// used are the Redis servers that a lock and its sections use. Servers that idle would add to the processor time of a slow row.
+func (b *Bench) used(lock string) []server {
+	if onNodes(lock) {
+		return b.redis
+	}
+	return b.redis[:1]
+}
+
+// usage asks the own counters of the servers that a lock uses, and sums them up. Commands inside scripts are counted, and so is the
+// script. The other backends count requests.
+func (b *Bench) usage(ctx context.Context, lock string) (usage, error) {
 	var u usage
+	kept, _ := serverOf(lock)
 	for server, s := range b.backends {
+		if server != kept {
+			continue
+		}
 		n, err := s.requests(ctx)
 		if err != nil {
 			return u, fmt.Errorf("%s: %w", server, err)
 		}
 		u.commands, u.cpu = u.commands+n, u.cpu+cpu(s.pid)
 	}
-	for _, s := range b.redis {
+	for _, s := range b.used(lock) {
 		u.cpu += cpu(s.pid)
 		text, err := s.info.Info(ctx, "commandstats", "stats").Result()
 		if err != nil {

@@ -37,7 +37,7 @@ func (t *trial) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if t.before, err = t.bench.usage(ctx); err != nil {
+	if t.before, err = t.bench.usage(ctx, t.lock); err != nil {
 		return err
 	}
 	t.clients = t.clientCPU()
@@ -243,14 +243,14 @@ func (t *trial) memory() error {
 func (t *trial) count(ctx context.Context) error {
 	r := t.record
 	clients := t.clientCPU() - t.clients
-	after, err := t.bench.usage(ctx)
+	after, err := t.bench.usage(ctx, t.lock)
 	if err != nil {
 		return err
 	}
 	n := float64(max(1, r.Done))
 	r.Commands = float64(after.commands-t.before.commands) / n
 	r.Turns = int(after.published - t.before.published)
-	r.Reads = float64(after.reads-t.before.reads-int64(len(t.bench.redis))) / n // without the runner's own
+	r.Reads = float64(after.reads-t.before.reads-int64(len(t.bench.used(t.lock)))) / n // without the runner's own
 	r.ServerCPU = float64((after.cpu - t.before.cpu).Microseconds()) / n
 	r.ClientCPU = float64(clients.Microseconds()) / n
 	if t.workload.Kind == worker.Uncontended || t.workload.Kind == worker.HandOver {

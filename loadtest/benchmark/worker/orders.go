@@ -1,5 +1,7 @@
 package worker
 
+import "strconv"
+
 // The runner and its workers exchange JSON, one line each, on a worker's standard input and output. The Java worker does so, too.
 
 // Kinds of load.
@@ -58,8 +60,11 @@ type Result struct {
 	Ended  int64  `json:"ended"`   // likewise: of the last section
 }
 
-// Key names lock number i, Value the counter that it guards.
-func Key(i int) string { return "peers:lock:" + string(rune('a'+i)) }
+// Key names lock number i.
+func Key(i int) string { return "peers:lock:" + letter(i) }
 
 // Value names the counter that lock number i guards.
-func Value(i int) string { return "peers:value:" + string(rune('a'+i)) }
+func Value(i int) string { return "peers:value:" + letter(i) }
+
+// letter is a to z for the first 26 numbers, as in the Java worker, and then a number. A brace would be a tag of a cluster.
+func letter(i int) string { return strconv.FormatInt(int64(i)+10, 36) }

@@ -3,6 +3,7 @@ package worker
 import (
 	"encoding/json"
 	"io"
+	"strings"
 	"testing"
 	"time"
 
@@ -82,5 +83,19 @@ func TestTakeAndGive(t *testing.T) {
 	}
 	if got := a(Order{Do: "dance"}); got.Error != `unknown order "dance"` {
 		t.Errorf("an unknown order: %+v", got)
+	}
+}
+
+// Each of many keys has a name of its own. A brace would be a tag in a cluster.
+func TestKeys(t *testing.T) {
+	seen := map[string]bool{}
+	for i := range 100 {
+		if key := Key(i); seen[key] || strings.ContainsAny(key, "{}") {
+			t.Errorf("key %d: %q", i, key)
+		}
+		seen[Key(i)] = true
+	}
+	if Key(0) != "peers:lock:a" || Value(25) != "peers:value:z" {
+		t.Errorf("%s, %s: the Java worker has letters", Key(0), Value(25))
 	}
 }

@@ -1,0 +1,305 @@
+// Package swarm_test compares the stack files with docker-compose.yml. It needs no Docker.
+package swarm_test
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/compose-spec/compose-go/v2/cli"
+	"github.com/compose-spec/compose-go/v2/types"
+
+	"locklab/internal/testenv"
+	"locklab/stack/compose"
+)
+
+// checks are what must be true of the stack of each topology.
+var checks = map[string]func(t *testing.T, stack types.Services, p *compose.Project){
+	"the services are those of compose":      servicesAreThoseOfCompose,
+	"services are as in compose":             servicesAreAsInCompose,
+	"variables are as in compose":            variablesAreAsInCompose,
+	"addresses are services":                 addressesAreServices,
+	"services fit Swarm":                     servicesFitSwarm,
+	"files are those of compose":             filesAreThoseOfCompose,
+	"folders in memory are those of compose": foldersInMemoryAreThoseOfCompose,
+}
+
+// The stack of each topology is compared with compose. With the first one it has the backends.
+func TestTheStackIsTheLabOfCompose(t *testing.T) {
+	testenv.WithoutShell(t, "../..")
+	topologies, err := compose.Topologies("../..")
+	if err != nil || len(topologies) != 4 {
+		t.Fatal(topologies, err)
+	}
+	for i, topology := range topologies {
+		files, backends := []string{"stack.yaml", topology + ".yaml"}, "0"
+		if i == 0 {
+			files, backends = append(files, "backends.yaml"), "1"
+		}
+		p, err := compose.Load(t.Context(), "../..", topology, "BACKENDS="+backends)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stack := load(t, files)
+		for name, check := range checks {
+			t.Run(topology+": "+name, func(t *testing.T) { check(t, stack, p) })
+		}
+	}
+}
+
+// load reads stack files with the default settings.
+func load(t *testing.T, files []string) types.Services {
+	t.Helper()
+	options, err := cli.NewProjectOptions(files, cli.WithWorkingDirectory("."), cli.WithEnvFiles("../defaults.env"), cli.WithDotEnv,
+		cli.WithName("lab"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := options.LoadProject(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, service := range p.Services {
+		for i, c := range service.Configs { // the file is known by the project only
+			service.Configs[i].Source = p.Configs[c.Source].File
+		}
+		p.Services[name] = service
+	}
+	return p.Services
+}
+
+// Each service of compose is in the stack, and no other.
+func servicesAreThoseOfCompose(t *testing.T, stack types.Services, p *compose.Project) {
+	want := map[string]bool{}
+	for name, service := range p.Files.Services {
+		if compose.Starts(service) && name != "welcome" { // `docker stack deploy` has no last line
+			want[name] = true
+		}
+	}
+	if got := slices.Sorted(maps.Keys(stack)); !slices.Equal(got, slices.Sorted(maps.Keys(want))) {
+		t.Errorf("the stack has %v, and compose %v", got, want)
+	}
+}
+
+// A service has the image, the limits and the health check of compose, and may do no more.
+func servicesAreAsInCompose(t *testing.T, stack types.Services, p *compose.Project) {
+	for name, s := range stack {
+		c := p.Files.Services[name]
+		limits := s.Deploy.Resources.Limits
+		if c.HealthCheck != nil && name != "redis-ready" { // Swarm ends a task that is unhealthy
+			if *s.HealthCheck.Retries <= *c.HealthCheck.Retries {
+				t.Errorf("%s ends after %d failures", name, *s.HealthCheck.Retries)
+			}
+			check := *c.HealthCheck
+			check.Retries, c.HealthCheck = s.HealthCheck.Retries, &check
+			if name == "nginx" { // its check knows which instance is gone
+				check.Test = s.HealthCheck.Test
+			}
+		}
+		command := slices.Clone(c.Command)
+		for i, word := range command {
+			command[i] = named(p, word)
+		}
+		if slices.Contains(s.Command, "/lab/addresses.sh") { // it looks up the addresses, and others are compared below
+			command = s.Command
+		}
+		for what, pair := range map[string][2]any{
+			"the image":           {s.Image, c.Image},
+			"the command":         {s.Command, command},
+			"the user":            {s.User, c.User},
+			"memory":              {int64(limits.MemoryBytes), int64(c.MemLimit)},
+			"processes":           {limits.Pids, c.PidsLimit},
+			"the health check":    {s.HealthCheck, c.HealthCheck},
+			"a read-only root":    {s.ReadOnly, c.ReadOnly},
+			"dropped privileges":  {s.CapDrop, c.CapDrop},
+			"an init process":     {s.Init, c.Init},
+			"settings of kernels": {s.Sysctls, c.Sysctls},
+			"limits of files":     {s.Ulimits, c.Ulimits},
+			"the log":             {s.Logging, c.Logging},
+			"the time to stop":    {s.StopGracePeriod, c.StopGracePeriod},
+		} {
+			if !reflect.DeepEqual(pair[0], pair[1]) {
+				t.Errorf("%s of %s: %+v, and %+v in compose", what, name, pair[0], pair[1])
+			}
+		}
+	}
+}
+
+// differs are variables that only compose or only the stack sets, with the reason.
+var differs = map[string]string{
+	"OWN": "a task is told its address as an argument, which addresses.sh looks up",
+}
+
+// The variables are those of compose, with names instead of fixed addresses.
+func variablesAreAsInCompose(t *testing.T, stack types.Services, p *compose.Project) {
+	for name, s := range stack {
+		want := map[string]string{}
+		for variable, value := range p.Files.Services[name].Environment {
+			if differs[variable] == "" {
+				want[variable] = named(p, *value)
+			}
+		}
+		for variable, value := range s.Environment {
+			if expected, set := want[variable]; !set || *value != expected {
+				t.Errorf("%s of %s is %q, and %q in compose", variable, name, *value, expected)
+			}
+			delete(want, variable)
+		}
+		for variable := range want {
+			t.Errorf("%s of %s is not set", variable, name)
+		}
+	}
+}
+
+// named replaces the fixed addresses of containers by the names of their services.
+func named(p *compose.Project, value string) string {
+	for name, service := range p.Files.Services {
+		if network := service.Networks["lab"]; network != nil && network.Ipv4Address != "" {
+			value = regexp.MustCompile(regexp.QuoteMeta(network.Ipv4Address)+`\b`).ReplaceAllString(value, name)
+		}
+	}
+	return value
+}
+
+// Each address in a variable, a command or a health check is a service that listens at that port.
+func addressesAreServices(t *testing.T, stack types.Services, _ *compose.Project) {
+	address := regexp.MustCompile(`\b([a-z][a-z0-9-]+):(\d{4,5})\b`)
+	listens := map[string]string{"mysql": "3306", "nginx": "8000", "etcd": "2379", "zookeeper": "2181", "memcached": "11211"}
+	found := 0
+	for name, s := range stack {
+		for _, text := range slices.Concat(values(s), s.Command) {
+			for _, parts := range address.FindAllStringSubmatch(text, -1) {
+				host, port := parts[1], parts[2]
+				if _, there := stack[host]; !there && slices.Contains([]string{"etcd", "zookeeper", "memcached"}, host) {
+					continue // LAB_BACKENDS is 0: a test compares it with compose
+				}
+				found++
+				if at := stack[host].Environment["PORT"]; listens[host] != port && (at == nil || *at != port) {
+					t.Errorf("%s names %s, which no service is", name, parts[0])
+				}
+			}
+		}
+		for i, word := range s.Command { // addresses.sh gets a name alone, too
+			host, is := strings.CutPrefix(word, "@")
+			if _, there := stack[host]; is && !strings.Contains(host, ":") && !there {
+				t.Errorf("argument %d of %s is %s, which no service is", i, name, word)
+			}
+		}
+	}
+	if found < 10 {
+		t.Errorf("only %d addresses are named", found)
+	}
+}
+
+func values(s types.ServiceConfig) (all []string) {
+	for _, value := range s.Environment {
+		all = append(all, *value)
+	}
+	return all
+}
+
+// Each service has the address of its task, because Redis tells addresses. Only nginx is published, on its own node. One server of Redis
+// stays away when it has failed, as in compose.
+func servicesFitSwarm(t *testing.T, stack types.Services, p *compose.Project) {
+	for name, s := range stack {
+		c := p.Files.Services[name]
+		if s.Deploy.EndpointMode != "dnsrr" {
+			t.Errorf("%s has a virtual address", name)
+		}
+		for _, port := range s.Ports {
+			if name != "nginx" || port.Mode != "host" || port.Published != "8000" {
+				t.Errorf("%s publishes %+v", name, port)
+			}
+		}
+		_, promoted := stack["sentinel-1"]
+		replica := !promoted && slices.Contains([]string{"redis-2", "redis-3", "redis-4"}, name) // it copies a living master
+		want := "any"
+		if c.Restart == "no" && name != "redis-ready" && !replica || slices.Contains([]string{"etcd", "zookeeper", "memcached"}, name) {
+			want = "none"
+		}
+		if s.Deploy.RestartPolicy == nil || s.Deploy.RestartPolicy.Condition != want {
+			t.Errorf("%s is started again: %+v; want %s", name, s.Deploy.RestartPolicy, want)
+		}
+		if s.Deploy.Replicas != nil {
+			t.Errorf("%s has %d tasks with one name", name, *s.Deploy.Replicas)
+		}
+	}
+}
+
+// A file of a service is the one that compose mounts at the same place, and a script that it runs is there.
+func filesAreThoseOfCompose(t *testing.T, stack types.Services, p *compose.Project) {
+	script := regexp.MustCompile(`^/lab/\S+\.sh$`)
+	for name, s := range stack {
+		targets := map[string]bool{}
+		for _, config := range s.Configs {
+			targets[config.Target] = true
+			if filepath.Base(config.Source) == "addresses.sh" { // that of the pods
+				continue
+			}
+			if err := mounted(p.Files.Services[name], config); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		words := slices.Clone(s.Command)
+		if s.HealthCheck != nil {
+			words = append(words, s.HealthCheck.Test...)
+		}
+		for _, word := range words {
+			if word = strings.TrimSuffix(word, ` "$@"`); script.MatchString(word) && !targets[word] {
+				t.Errorf("%s runs %s, which is not there", name, word)
+			}
+		}
+	}
+}
+
+// mounted says that compose does not mount the file of a config there.
+func mounted(service types.ServiceConfig, config types.ServiceConfigObjConfig) error {
+	file, err := os.Stat(config.Source)
+	if err != nil {
+		return err
+	}
+	for _, volume := range service.Volumes {
+		source, target := volume.Source, volume.Target
+		if target == filepath.Dir(config.Target) { // a folder
+			source, target = filepath.Join(source, filepath.Base(config.Target)), config.Target
+		}
+		if other, err := os.Stat(source); err == nil && target == config.Target && os.SameFile(file, other) {
+			return nil
+		}
+	}
+	return fmt.Errorf("compose does not mount %s at %s", config.Source, config.Target)
+}
+
+// Folders in memory have the size of compose. An image's own volume stays: Swarm mounts folders in memory as root's, and cannot tell whose.
+func foldersInMemoryAreThoseOfCompose(t *testing.T, stack types.Services, p *compose.Project) {
+	ofImage := []string{"/data", "/datalog", "/logs"}
+	for name, s := range stack {
+		got, want := []string{}, []string{}
+		for _, volume := range s.Volumes {
+			got = append(got, fmt.Sprintf("%s %d", volume.Target, int64(volume.Tmpfs.Size)))
+		}
+		for _, folder := range p.Files.Services[name].Tmpfs {
+			path, options, _ := strings.Cut(folder, ":")
+			_, size, _ := strings.Cut(options, "size=")
+			megabytes, err := strconv.Atoi(strings.TrimSuffix(size, "m"))
+			if err != nil {
+				t.Error(err)
+			}
+			if !slices.Contains(ofImage, path) {
+				want = append(want, fmt.Sprintf("%s %d", path, megabytes<<20))
+			}
+		}
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s has %v, and %v in compose", name, got, want)
+		}
+	}
+}
