@@ -93,7 +93,7 @@ bench: ## Our lock beside other libraries on real servers: writes docs/benchmark
 	@! command -v mvn >/dev/null || [ -f loadtest/benchmark/java/target/benchmark-1.jar ] || mvn -q -f loadtest/benchmark/java/pom.xml package
 	cd loadtest/benchmark && go run . run --out runs.jsonl && go run . page runs.jsonl --out ../../docs/benchmark.md
 
-scale: ## Our locks with 2 to 32 instances and 1 to 64 keys, and a model of more: writes docs/scale.md (about 9 minutes)
+scale: ## Our locks with 2 to 32 instances and 1 to 64 keys, and a model of more: writes docs/scale.md (about 8 minutes)
 	cd loadtest/benchmark && go run . run --plan scale --out scale.jsonl && go run . scale scale.jsonl --out ../../docs/scale.md
 
 bench-test: ## Lint and test that benchmark, which is a module of its own

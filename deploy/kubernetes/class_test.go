@@ -34,17 +34,14 @@ func classroom(t *testing.T) string {
 	return dir
 }
 
-// participants runs the script, and returns what it prints.
-func participants(t *testing.T, dir string, args ...string) (string, error) {
+// participants runs the script, and returns what it prints, and what it says beside that.
+func participants(t *testing.T, dir string, args ...string) (printed, said string, err error) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), filepath.Join(dir, "participants"), args...)
-	var said strings.Builder
-	cmd.Stderr = &said
-	printed, err := cmd.Output()
-	if err != nil {
-		return said.String(), err
-	}
-	return string(printed), nil
+	var out, beside strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &beside
+	err = cmd.Run()
+	return out.String(), beside.String(), err
 }
 
 // labs renders what the class has written, by namespace.
@@ -82,9 +79,9 @@ func TestEachParticipantHasALab(t *testing.T) {
 	for _, overlay := range dirs {
 		t.Run(filepath.Base(overlay), func(t *testing.T) {
 			dir := classroom(t)
-			printed, err := participants(t, dir, "2", "node.example", filepath.Base(overlay))
+			printed, said, err := participants(t, dir, "2", "node.example", filepath.Base(overlay))
 			if err != nil {
-				t.Fatal(err, printed)
+				t.Fatal(err, said)
 			}
 			all, alone := labs(t, dir), render(t, overlay)
 			if got := slices.Sorted(maps.Keys(all)); !slices.Equal(got, []string{"locklab-0", "locklab-1", "locklab-2"}) {
@@ -154,9 +151,9 @@ func fits(t *testing.T, name string, lab rendered) {
 		t.Fatalf("%s has %d quotas", name, len(lab.quotas))
 	}
 	for what, need := range needs {
-		bound, half := lab.quotas[0].Spec.Hard[what], need.DeepCopy()
-		half.Add(need)
-		if bound.Cmp(need) < 0 || bound.Cmp(half) > 0 {
+		bound, twice := lab.quotas[0].Spec.Hard[what], need.DeepCopy()
+		twice.Add(need)
+		if bound.Cmp(need) < 0 || bound.Cmp(twice) > 0 {
 			t.Errorf("%s needs %s of %s, and the quota is %s", name, need.String(), what, bound.String())
 		}
 	}
@@ -165,11 +162,11 @@ func fits(t *testing.T, name string, lab rendered) {
 // A class that grows keeps the tokens that participants were given.
 func TestALabKeepsItsToken(t *testing.T) {
 	dir := classroom(t)
-	first, err := participants(t, dir, "2", "10.0.0.1")
+	first, _, err := participants(t, dir, "2", "10.0.0.1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := participants(t, dir, "3", "10.0.0.1")
+	again, _, err := participants(t, dir, "3", "10.0.0.1")
 	if err != nil || !strings.HasPrefix(again, first) || strings.Count(again, "\n") != strings.Count(first, "\n")+1 {
 		t.Errorf("%v: first %s, then %s", err, first, again)
 	}
@@ -182,7 +179,7 @@ func TestALabKeepsItsToken(t *testing.T) {
 // Whatever is wrong is said, with what to type, and a class that is there stays as it is.
 func TestAClassIsRefused(t *testing.T) {
 	dir := classroom(t)
-	before, err := participants(t, dir, "1", "10.0.0.1")
+	before, _, err := participants(t, dir, "1", "10.0.0.1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +199,7 @@ func TestAClassIsRefused(t *testing.T) {
 		{"3", "host", "../overlays/single"},
 		{"3", "host", "single", "more"},
 	} {
-		said, err := participants(t, dir, args...)
+		_, said, err := participants(t, dir, args...)
 		exit := (*exec.ExitError)(nil)
 		if !errors.As(err, &exit) || exit.ExitCode() != 64 || !strings.Contains(said, "make class N=25 HOST=") {
 			t.Errorf("%q: %v, %q", args, err, said)
@@ -218,5 +215,49 @@ func TestAClassIsRefused(t *testing.T) {
 	}
 	if err != nil || len(list.Resources) != 2 {
 		t.Errorf("the class has %q (%v)", list.Resources, err)
+	}
+}
+
+// kubectl apply removes nothing. So a class that becomes smaller, or has another topology, says what to remove.
+func TestWhatAClassLeavesIsNamed(t *testing.T) {
+	dir := classroom(t)
+	for _, c := range []struct {
+		args []string
+		says string // beside how to start and to remove the class
+	}{
+		{[]string{"3", "host"}, ""},
+		{[]string{"3", "host"}, ""},
+		{[]string{"1", "host"}, "kubectl delete namespace locklab-2 locklab-3\n"},
+		{[]string{"3", "host", "sentinel"}, "had the topology single."},
+		{[]string{"3", "host", "sentinel"}, ""},
+	} {
+		_, said, err := participants(t, dir, c.args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, more, _ := strings.Cut(said, "-l locklab/class\n")
+		if !strings.Contains(more, c.says) || c.says == "" && more != "" {
+			t.Errorf("%q says %q, want %q", c.args, more, c.says)
+		}
+	}
+}
+
+// Only the user that wrote the class may read its tokens, also where an older class could be read by others.
+func TestTokensAreNotForOthers(t *testing.T) {
+	dir := classroom(t)
+	if _, _, err := participants(t, dir, "1", "host"); err != nil {
+		t.Fatal(err)
+	}
+	old := filepath.Join(dir, "class", "addresses.txt")
+	if err := os.Chmod(old, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := participants(t, dir, "1", "host"); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{old, filepath.Join(dir, "class", "locklab-1", "kustomization.yaml")} {
+		if info, err := os.Stat(file); err != nil || info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s: %v, %v", file, info.Mode(), err)
+		}
 	}
 }

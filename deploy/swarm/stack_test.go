@@ -2,6 +2,7 @@
 package swarm_test
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"os"
@@ -27,6 +28,7 @@ var checks = map[string]func(t *testing.T, stack types.Services, p *compose.Proj
 	"variables are as in compose":            variablesAreAsInCompose,
 	"addresses are services":                 addressesAreServices,
 	"services fit Swarm":                     servicesFitSwarm,
+	"what may be lost is replaced":           whatMayBeLostIsReplaced,
 	"files are those of compose":             filesAreThoseOfCompose,
 	"folders in memory are those of compose": foldersInMemoryAreThoseOfCompose,
 }
@@ -43,28 +45,48 @@ func TestTheStackIsTheLabOfCompose(t *testing.T) {
 		if i == 0 {
 			files, backends = append(files, "backends.yaml"), "1"
 		}
-		p, err := compose.Load(t.Context(), "../..", topology, "BACKENDS="+backends)
+		p, err := compose.Load(t.Context(), "../..", topology, append(class, "BACKENDS="+backends)...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		stack := load(t, files)
+		stack, err := load(t.Context(), files, class)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for name, check := range checks {
 			t.Run(topology+": "+name, func(t *testing.T) { check(t, stack, p) })
 		}
 	}
 }
 
-// load reads stack files with the default settings.
-func load(t *testing.T, files []string) types.Services {
-	t.Helper()
-	options, err := cli.NewProjectOptions(files, cli.WithWorkingDirectory("."), cli.WithEnvFiles("../defaults.env"), cli.WithDotEnv,
-		cli.WithName("lab"))
-	if err != nil {
-		t.Fatal(err)
+// class are the settings that the stack requires, and compose does not. Swarm publishes nginx at every address, which passes requests for
+// the live page on. A page that is no class takes a run from everybody who reaches it.
+var class = []string{"CLASS=192.168.1.20:8000", "TRAINER_TOKEN=0123456789abcdef"}
+
+// Without an address and a token of the class, the stack is not deployed.
+func TestTheStackRequiresAClass(t *testing.T) {
+	for i, missing := range []string{"CLASS", "TRAINER_TOKEN"} {
+		_, err := load(t.Context(), []string{"stack.yaml", "single.yaml"}, slices.Delete(slices.Clone(class), i, i+1))
+		if err == nil || !strings.Contains(err.Error(), missing+" is missing a value: set it to") {
+			t.Errorf("without %s: %v", missing, err)
+		}
 	}
-	p, err := options.LoadProject(t.Context())
+	stack, err := load(t.Context(), []string{"stack.yaml", "single.yaml"}, class)
+	if err != nil || !slices.Contains(stack["page"].Command, "--class") {
+		t.Errorf("the page runs %v, %v", stack["page"].Command, err)
+	}
+}
+
+// load reads stack files with the default settings and others.
+func load(ctx context.Context, files, others []string) (types.Services, error) {
+	options, err := cli.NewProjectOptions(files, cli.WithWorkingDirectory("."), cli.WithEnv(others), cli.WithEnvFiles("../defaults.env"),
+		cli.WithDotEnv, cli.WithName("lab"))
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
+	}
+	p, err := options.LoadProject(ctx)
+	if err != nil {
+		return nil, err
 	}
 	for name, service := range p.Services {
 		for i, c := range service.Configs { // the file is known by the project only
@@ -72,7 +94,7 @@ func load(t *testing.T, files []string) types.Services {
 		}
 		p.Services[name] = service
 	}
-	return p.Services
+	return p.Services, nil
 }
 
 // Each service of compose is in the stack, and no other.
@@ -93,16 +115,6 @@ func servicesAreAsInCompose(t *testing.T, stack types.Services, p *compose.Proje
 	for name, s := range stack {
 		c := p.Files.Services[name]
 		limits := s.Deploy.Resources.Limits
-		if c.HealthCheck != nil && name != "redis-ready" { // Swarm ends a task that is unhealthy
-			if *s.HealthCheck.Retries <= *c.HealthCheck.Retries {
-				t.Errorf("%s ends after %d failures", name, *s.HealthCheck.Retries)
-			}
-			check := *c.HealthCheck
-			check.Retries, c.HealthCheck = s.HealthCheck.Retries, &check
-			if name == "nginx" { // its check knows which instance is gone
-				check.Test = s.HealthCheck.Test
-			}
-		}
 		command := slices.Clone(c.Command)
 		for i, word := range command {
 			command[i] = named(p, word)
@@ -116,7 +128,7 @@ func servicesAreAsInCompose(t *testing.T, stack types.Services, p *compose.Proje
 			"the user":            {s.User, c.User},
 			"memory":              {int64(limits.MemoryBytes), int64(c.MemLimit)},
 			"processes":           {limits.Pids, c.PidsLimit},
-			"the health check":    {s.HealthCheck, c.HealthCheck},
+			"the health check":    {s.HealthCheck, checked(t, s, c)},
 			"a read-only root":    {s.ReadOnly, c.ReadOnly},
 			"dropped privileges":  {s.CapDrop, c.CapDrop},
 			"an init process":     {s.Init, c.Init},
@@ -130,6 +142,22 @@ func servicesAreAsInCompose(t *testing.T, stack types.Services, p *compose.Proje
 			}
 		}
 	}
+}
+
+// checked is the health check that a service s must have, if the one of compose is c.
+func checked(t *testing.T, s, c types.ServiceConfig) *types.HealthCheckConfig {
+	if s.HealthCheck == nil || c.HealthCheck == nil || s.Name == "redis-ready" {
+		return c.HealthCheck
+	}
+	if *s.HealthCheck.Retries <= *c.HealthCheck.Retries { // Swarm ends a task that is unhealthy
+		t.Errorf("%s ends after %d failures", s.Name, *s.HealthCheck.Retries)
+	}
+	check := *c.HealthCheck
+	check.Retries = s.HealthCheck.Retries
+	if s.Name == "nginx" { // its check knows which instance is gone
+		check.Test = s.HealthCheck.Test
+	}
+	return &check
 }
 
 // differs are variables that only compose or only the stack sets, with the reason.
@@ -229,6 +257,53 @@ func servicesFitSwarm(t *testing.T, stack types.Services, p *compose.Project) {
 		}
 		if s.Deploy.Replicas != nil {
 			t.Errorf("%s has %d tasks with one name", name, *s.Deploy.Replicas)
+		}
+	}
+}
+
+// nodes says which services are on the first node only, and which on the second only.
+func nodes(t *testing.T, stack types.Services) map[string]string {
+	at := map[string]string{}
+	for name, s := range stack {
+		switch constraints := s.Deploy.Placement.Constraints; {
+		case slices.Equal(constraints, []string{"node.labels.locklab != second"}):
+			at[name] = "first"
+		case slices.Equal(constraints, []string{"node.labels.locklab != first"}):
+			at[name] = "second"
+		case len(constraints) > 0:
+			t.Errorf("%s is at %v", name, constraints)
+		case s.Deploy.RestartPolicy.Condition != "any":
+			t.Errorf("%s may be on either node, and stays away when its node is lost", name)
+		}
+	}
+	return at
+}
+
+// The second node never has a service that nothing replaces, and the first has the majority that promotes a replica. Only a service that
+// Swarm starts anew elsewhere may be on either.
+func whatMayBeLostIsReplaced(t *testing.T, stack types.Services, _ *compose.Project) {
+	at := nodes(t, stack)
+	needed := []string{"app-1", "nginx", "mysql", "redis-ready", "redis-single", "etcd", "zookeeper", "memcached"}
+	needed = append(needed, "cluster-4") // the replica of cluster-3
+	if _, promotes := stack["sentinel-1"]; !promotes {
+		needed = append(needed, "redis-1")
+	} else if at["redis-1"] != "second" || at["redis-2"] != "first" && at["redis-3"] != "first" {
+		t.Errorf("with Sentinel the second node has the master, and the first a replica that is promoted; got %v", at)
+	}
+	for _, name := range needed {
+		if _, there := stack[name]; there && at[name] != "first" {
+			t.Errorf("%s may be on the second node, and nothing replaces it", name)
+		}
+	}
+	for prefix, size := range map[string]int{"cluster": 3, "sentinel": 3, "redlock": 5} { // cluster-create.sh makes the first three masters
+		here := 0
+		for i := range size {
+			if at[fmt.Sprintf("%s-%d", prefix, i+1)] == "second" {
+				here++
+			}
+		}
+		if _, there := stack[prefix+"-1"]; there && (here == 0 || 2*here >= size) {
+			t.Errorf("%d of %d %s are on the second node; want a minority", here, size, prefix)
 		}
 	}
 }

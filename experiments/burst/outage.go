@@ -46,7 +46,7 @@ func RunOutage(
 	watching.Wait()
 	switch {
 	case killed != nil:
-		return o, fmt.Errorf("the master was not killed: %w", killed)
+		return o, fmt.Errorf("nothing was killed: %w", killed)
 	case err != nil:
 		return o, err
 	}

@@ -14,15 +14,16 @@ import (
 
 // Header says where, when and with what the runs were made.
 type Header struct {
-	Date      string            `json:"date"`
-	Form      string            `json:"form"` // all rows, or a quick look
-	Machine   string            `json:"machine"`
-	Versions  map[string]string `json:"versions"`
-	Stamp     string            `json:"stamp"`   // git describe of the tree
-	Missing   map[string]string `json:"missing"` // lock or workload: what it needs
-	RoundTrip float64           `json:"round_trip_us"`
-	Emulated  float64           `json:"emulated_us"` // p50 of a PING through the delay; 0: there was none
-	Reps      int               `json:"reps"`
+	Date       string            `json:"date"`
+	Form       string            `json:"form"` // all rows, or a quick look
+	Machine    string            `json:"machine"`
+	Processors int               `json:"processors,omitempty"` // 0: an older file, which does not say it
+	Versions   map[string]string `json:"versions"`
+	Stamp      string            `json:"stamp"`   // git describe of the tree
+	Missing    map[string]string `json:"missing"` // lock or workload: what it needs
+	RoundTrip  float64           `json:"round_trip_us"`
+	Emulated   float64           `json:"emulated_us"` // p50 of a PING through the delay; 0: there was none
+	Reps       int               `json:"reps"`
 }
 
 // Run is one lock under one workload, once.

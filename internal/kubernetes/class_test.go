@@ -1,46 +1,103 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"locklab/internal/testenv"
 )
 
-// measured is a class of three and of six participants. Each lab more adds half a GiB after its burst, and a quarter of a processor.
-var measured = Class{Sizes: []Size{
-	{Participants: 3, Pods: 48, Idle: Need{Memory: 1 << 30, Processors: 1, Machine: 2}, Loaded: 3 << 30},
-	{
-		Participants: 6, Pods: 84, Idle: Need{Memory: 2 << 30, Processors: 1.75, Machine: 3}, Loaded: 4.5 * (1 << 30),
-		First: time.Second, Last: time.Minute,
-	},
-}}
+// measured is a class of three and of six participants. Each lab more takes half a GiB, and a quarter of a processor of four.
+func measured() Class {
+	return Class{Sizes: []Size{
+		{Participants: 3, Pods: 48, Idle: Need{Memory: 1 << 30, Processors: 1, Machine: 2, Of: 4}, Loaded: 3 << 30, Programs: 1 << 30},
+		{
+			Participants: 6, Pods: 84, Idle: Need{Memory: 2 << 30, Processors: 1.5, Machine: 2.75, Of: 4}, Loaded: 4 << 30,
+			Programs: 1.5 * (1 << 30),
+			First:    time.Second, Last: time.Minute,
+		},
+	}}
+}
 
-// A class that did not run is estimated by what each further lab has added.
+// A class that did not run is estimated by what each further lab has taken of the machine.
 func TestAClassIsEstimated(t *testing.T) {
-	got := measured.Of(25) // 26 labs: 19 more than ran
-	if got.Memory != 14*(1<<30) || math.Abs(got.Processors-6.5) > 1e-9 || got.Labs != 26 || got.Pods != 312 || got.Nodes != 3 {
+	c := measured()
+	got := c.Of(25) // 26 labs: 19 more than ran
+	if got.Memory != 15*(1<<30) || math.Abs(got.Processors-7.5) > 1e-9 || got.Labs != 26 || got.Pods != 312 || got.Nodes != 3 ||
+		got.Doubt != "" {
 		t.Errorf("25 participants need %+v", got)
 	}
-	if same := measured.Of(6); same.Memory != measured.Sizes[1].Loaded || same.Nodes != 1 {
+	if same := c.Of(6); same.Memory != c.Sizes[1].Memory() || same.Nodes != 1 {
 		t.Errorf("six participants need %+v", same)
+	}
+	busy, shrunk, calm := measured(), measured(), measured()
+	busy.Sizes[1].Idle.Machine = 3.3
+	shrunk.Sizes[1].Loaded = 2 << 30
+	calm.Sizes[1].Idle.Machine = 2
+	for why, c := range map[string]Class{
+		"kept nearly all processors busy": busy, "did not need more": shrunk, "did not need more than": calm,
+	} {
+		if got := c.Of(25).Doubt; !strings.Contains(got, why) {
+			t.Errorf("the doubt is %q, not that it %s", got, why)
+		}
 	}
 }
 
-// The page has the class, and says what is measured and what is computed.
+// The page has the class, and says what is measured and what is computed. Where nothing can be computed it says why.
 func TestThePageHasTheClass(t *testing.T) {
-	text, err := pageOf(findings{All: []Result{{Topology: "single"}}, Class: measured}, time.Now(), "abc")
-	if err != nil {
+	text := func(c Class) string {
+		all, began := findings{All: []Result{{Topology: "single"}}, Class: c}, time.Now()
+		page, err := pageOf(all, began, "abc")
+		part, alone := classOf(all, began, "abc")
+		if err != nil || alone != nil || !strings.Contains(page, "alone -->\n"+part+"<!-- /class -->\n") {
+			t.Fatalf("%v, %v: the page has not the part with the class: %s", err, alone, part)
+		}
+		return strings.ReplaceAll(part, "\n", " ")
+	}
+	part := text(measured())
+	for _, want := range []string{
+		"burst of v0, v3, v4 through its own address, 3 labs at a time",
+		"| 6 | 7 | 84 | 0.0 s | 2.00 GiB | 4.00 GiB | 1.50 GiB | 1.50 | 2.75 | 1.0 s to 60.0 s | 0.0 s |",
+		"**25 participants need 15.00 GiB of memory on their nodes, and 7.5 processors without load",
+		"0.50 GiB of memory after its burst, and 0.25 processors",
+		"The 26 labs have 312 pods. A node takes 110 pods unless its kubelet says otherwise, so they need 3 nodes.",
+	} {
+		if !strings.Contains(part, want) {
+			t.Errorf("not on the page: %s\n%s", want, part)
+		}
+	}
+	busy := measured()
+	busy.Sizes[1].Idle.Machine = 4
+	part = text(busy)
+	if !strings.Contains(part, "**Nothing can be said of 25 participants:** the larger") || strings.Contains(part, "GiB of memory on") {
+		t.Errorf("a busy machine: %s", part)
+	}
+}
+
+// The memory of the processes of all nodes is summed. Without a node there is an error, and not zero.
+func TestTheMemoryOfProgramsIsSummed(t *testing.T) {
+	if _, err := os.Stat("/proc/self/smaps_rollup"); err != nil {
+		testenv.Skip(t, err.Error())
+	}
+	dir := t.TempDir()
+	one, two := filepath.Join(dir, "a"), filepath.Join(dir, "b")
+	self := fmt.Sprintf("%d\n", os.Getpid())
+	const gone = "2147483647\n"
+	if err := errors.Join(os.WriteFile(one, []byte(self+gone), 0o600), os.WriteFile(two, []byte(self), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{
-		"| 6 | 7 | 84 | 0.0 s | 2.00 GiB | 4.50 GiB | 1.75 | 3.00 | 1.0 s to 60.0 s | 0.0 s |\n",
-		"**25 participants need 14.00 GiB of memory and 6.5 processors for their pods",
-		"each lab beyond the first size added 0.50 GiB after its burst and 0.25 processors without load. These 26 labs have 312 pods.",
-		"so they need 3 nodes.",
-	} {
-		if !strings.Contains(strings.ReplaceAll(text, "\nnode", " node"), want) {
-			t.Errorf("not on the page: %s\n%s", want, text[strings.Index(text, "## A class"):])
-		}
+	half, err := programsMemory(one)
+	both, more := programsMemory(filepath.Join(dir, "*"))
+	if err != nil || more != nil || half < 1<<20 || both < half*3/2 {
+		t.Errorf("one node: %d, %v; two: %d, %v", half, err, both, more)
+	}
+	if _, err := programsMemory(filepath.Join(dir, "none")); err == nil {
+		t.Error("there is no node, and no error")
 	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -47,13 +46,13 @@ type lab struct {
 	result        Result
 }
 
-// runInside starts the cluster in the namespaces of this process, runs one topology or the class, and writes its result into dir.
-func runInside(ctx context.Context, dir, topology string) error {
+// runInside starts the cluster in the namespaces of this process, and runs one topology or the class.
+func runInside(ctx context.Context, dir, topology string) (any, error) {
 	l := lab{dir: dir, topology: topology, result: Result{Topology: topology}}
 	began := time.Now()
 	l.say("starting three nodes")
 	if _, err := output(ctx, engine+"/cluster", "start", l.cluster(), filepath.Join(filepath.Dir(dir), "images.tar")); err != nil {
-		return err
+		return nil, err
 	}
 	l.result.UpAfter = time.Since(began)
 	run := l.run
@@ -64,13 +63,9 @@ func runInside(ctx context.Context, dir, topology string) error {
 	if err != nil {
 		pods, _ := l.kubectl(context.WithoutCancel(ctx), "get", "pods", "--all-namespaces", "--output=wide")
 		events, _ := l.kubectl(context.WithoutCancel(ctx), "get", "events", "--all-namespaces", "--sort-by=.lastTimestamp")
-		return fmt.Errorf("%s\n%s\n%w", events, pods, err)
+		return nil, fmt.Errorf("%s\n%s\n%w", events, pods, err)
 	}
-	text, err := json.Marshal(result)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(dir, results), text, 0o600)
+	return result, nil
 }
 
 // run runs a topology.

@@ -29,5 +29,8 @@ var kinds = []machine.Kind{
 		Name: "folders of a kubelet", Command: machine.Existing("/var/lib/kubelet /var/lib/cni /var/log/pods /usr/libexec/kubernetes"),
 		Pattern: regexp.MustCompile(`(.+)`),
 	},
-	{Name: "control groups", Command: machine.Existing("/sys/fs/cgroup/*/locklab-kubernetes"), Pattern: regexp.MustCompile(`(.+)`)},
+	{
+		Name: "control groups", Command: machine.Existing("/sys/fs/cgroup/*/locklab-kubernetes"), Own: true,
+		Pattern: regexp.MustCompile(`(.+)`),
+	},
 }

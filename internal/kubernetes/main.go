@@ -8,44 +8,31 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"locklab/internal/machine"
+	"locklab/internal/marked"
 	"locklab/stack/compose"
 )
 
 const (
-	page    = "docs/kubernetes.md"
-	engine  = "deploy/kubernetes/engine"
-	pause   = "locklab-pause:1"
-	inside  = "inside" // first argument of the process that lives in the cluster's namespaces
-	results = "results.json"
+	page   = "docs/kubernetes.md"
+	engine = "deploy/kubernetes/engine"
+	pause  = "locklab-pause:1"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	var err error
-	if len(os.Args) > 3 && os.Args[1] == inside {
-		err = runInside(ctx, os.Args[2], os.Args[3])
-	} else {
-		err = run(ctx, os.Args[1:])
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "kubernetes:", err)
-		os.Exit(1)
-	}
+var cluster = machine.Cluster{
+	Name: "kubernetes", Script: engine + "/cluster", Programs: programs, Kinds: kinds, Settings: kubeletSettings, Inside: runInside,
 }
+
+func main() { cluster.Main(run) }
 
 // run runs the topologies and the class, or those that are named, and writes the page when all of them are as expected.
 func run(ctx context.Context, names []string) error {
@@ -59,20 +46,37 @@ func run(ctx context.Context, names []string) error {
 			return fmt.Errorf("there is no %q: take some of %s", name, strings.Join(known, ", "))
 		}
 	}
-	if len(names) > 0 { // the page shows all of them
-		_, err := runAll(ctx, names)
-		return err
-	}
 	began := time.Now()
 	commit, err := output(ctx, "git", "describe", "--always", "--dirty")
 	if err != nil {
 		return err
 	}
+	commit = strings.TrimSpace(commit)
+	alone := slices.Equal(names, []string{class})
+	if len(names) > 0 && !alone { // the page shows all of them
+		_, err := runAll(ctx, names)
+		return err
+	}
+	if alone {
+		known = names
+	}
 	all, err := runAll(ctx, known)
 	if err != nil {
 		return err
 	}
-	text, err := pageOf(all, began, strings.TrimSpace(commit))
+	return write(all, alone, began, commit)
+}
+
+// write writes the page, or its part with the class alone.
+func write(all findings, alone bool, began time.Time, commit string) error {
+	if alone {
+		block, err := classOf(all, began, commit)
+		if err != nil {
+			return err
+		}
+		return marked.Update(page, class, block)
+	}
+	text, err := pageOf(all, began, commit)
 	if err != nil {
 		return err
 	}
@@ -85,37 +89,25 @@ type findings struct {
 	Class Class
 }
 
-// runAll prepares what the clusters need, and runs one after the other.
+// runAll runs the topologies and the class, one after the other.
 func runAll(ctx context.Context, names []string) (all findings, err error) {
-	before, err := machine.Look(kinds, kubeletSettings)
-	if err := errors.Join(err, machine.Missing(programs)); err != nil {
-		return all, err
-	}
-	bin, err := output(ctx, engine+"/build")
-	if err != nil {
-		return all, err
-	}
-	bin = strings.TrimSpace(bin)
-	dir, err := os.MkdirTemp("", "locklab-kubernetes-")
-	if err != nil {
-		return all, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if err := saveImages(ctx, bin, dir); err != nil {
-		return all, err
-	}
-	for _, name := range names {
-		var found interface{ text() string } = &all.Class
-		if name != class {
-			all.All = append(all.All, Result{})
-			found = &all.All[len(all.All)-1]
+	prepare := func(dir string) ([]string, error) {
+		bin, err := output(ctx, engine+"/build")
+		bin = strings.TrimSpace(bin)
+		if err == nil {
+			err = saveImages(ctx, bin, dir)
 		}
-		if err := isolated(ctx, bin, dir, name, before, found); err != nil {
-			return all, fmt.Errorf("%s: %w", name, err)
-		}
-		fmt.Fprint(os.Stderr, found.text())
+		return []string{"KUBERNETES_BIN=" + bin, "PATH=" + bin + ":" + os.Getenv("PATH")}, err
 	}
-	return all, nil
+	all.All = make([]Result, 0, len(names)) // or a result would move
+	err = cluster.Run(ctx, names, prepare, func(name string) fmt.Stringer {
+		if name == class {
+			return &all.Class
+		}
+		all.All = append(all.All, Result{})
+		return &all.All[len(all.All)-1]
+	})
+	return all, err
 }
 
 // programs that the cluster starts.
@@ -129,6 +121,9 @@ var programs = []machine.Program{
 	{File: "socat", Debian: "socat"},
 	{File: "iptables", Debian: "iptables"},
 	{File: "docker", Debian: "docker.io"},
+	{File: "ip", Debian: "iproute2"},
+	{File: "ps", Debian: "procps"},
+	{File: "openssl", Debian: "openssl"},
 }
 
 // saveImages writes the images of the lab that are in Docker, and that of a pod's sandbox, into dir.
@@ -158,31 +153,6 @@ func saveImages(ctx context.Context, bin, dir string) error {
 	fmt.Fprintln(os.Stderr, "saving the images of the lab")
 	_, err = output(ctx, "docker", append([]string{"save", "--output", filepath.Join(dir, "images.tar")}, images...)...)
 	return err
-}
-
-// isolated runs one topology or the class in namespaces of its own, and checks that nothing of it is left on the machine. Its result is
-// decoded into found.
-func isolated(ctx context.Context, bin, dir, name string, before machine.State, found any) error {
-	work := filepath.Join(dir, name)
-	if err := os.MkdirAll(work, 0o755); err != nil {
-		return err
-	}
-	ran := machine.Isolated(ctx, []string{"KUBERNETES_BIN=" + bin, "PATH=" + bin + ":" + os.Getenv("PATH")}, inside, work, name)
-	if logs := os.Getenv("LAB_KEEP_LOGS"); ran != nil && logs != "" {
-		_, _ = output(context.WithoutCancel(ctx), "sh", "-c", `mkdir -p "$1" && cd "$0" && cp --parents *.log */*.log "$1"`, work, logs)
-	}
-	// Whatever happened, the machine is as it was.
-	_, cleaned := output(context.WithoutCancel(ctx), engine+"/cluster", "clean")
-	restored := before.Restore()
-	removed := os.RemoveAll(filepath.Join(work, "cluster"))
-	if err := errors.Join(ran, cleaned, restored, removed, before.Unchanged()); err != nil {
-		return err
-	}
-	text, err := os.ReadFile(filepath.Join(work, results))
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(text, found)
 }
 
 // output runs a command. Its error has what the command said.

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -23,6 +24,7 @@ import (
 type Kind struct {
 	Name, Command string
 	Pattern       *regexp.Regexp
+	Own           bool // nothing else makes one: it is of another run
 }
 
 // Found are the names in what the command has printed.
@@ -117,16 +119,21 @@ func (s State) since(now State) (left []string) {
 	return left
 }
 
-// Isolated runs this program with these arguments in namespaces of its own for networks, mounts and processes. They end with it, and
-// everything that it has started with them. env is added to the environment.
-func Isolated(ctx context.Context, env []string, args ...string) error {
+// isolate runs this program with these arguments in namespaces of its own for networks, mounts and processes. They end with it, and
+// everything that it has started with them, also when this process is killed. env is added to the environment.
+func isolate(ctx context.Context, env []string, args ...string) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
+	runtime.LockOSThread() // the kernel takes the end of a thread that has started a process for the end of the parent
+	defer runtime.UnlockOSThread()
 	// The shell is the first process, which reaps those that containerd leaves to it.
-	isolated := []string{"--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "bash", "-c", `"$@"; exit $?`, "bash", self}
-	cmd := exec.CommandContext(ctx, "unshare", append(isolated, args...)...)
+	isolated := []string{
+		"--pdeathsig", "KILL", "unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc",
+		"bash", "-c", `"$@"; exit $?`, "bash", self,
+	}
+	cmd := exec.CommandContext(ctx, "setpriv", append(isolated, args...)...)
 	cmd.Env = append(os.Environ(), env...)
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 	return cmd.Run()

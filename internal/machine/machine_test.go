@@ -52,7 +52,11 @@ func TestALookThatFailsIsAnError(t *testing.T) {
 	}
 	t.Setenv("PATH", only)
 	any := regexp.MustCompile(`(.+)`)
-	kinds := []Kind{{"processes", "ps -eo args", any}, {"folders", Existing("/none"), any}, {"mounts", "cat /proc/mounts", any}}
+	kinds := []Kind{
+		{Name: "processes", Command: "ps -eo args", Pattern: any},
+		{Name: "folders", Command: Existing("/none"), Pattern: any},
+		{Name: "mounts", Command: "cat /proc/mounts", Pattern: any},
+	}
 	_, err = Look(kinds, nil)
 	for _, kind := range kinds {
 		usesShell := strings.HasPrefix(kind.Command, "for ")
@@ -71,7 +75,8 @@ func TestAMachineThatStaysIsUnchanged(t *testing.T) {
 	if err := os.WriteFile(setting, []byte("1\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, err := Look([]Kind{{"folders", Existing("/"), regexp.MustCompile(`(.+)`)}}, []string{setting, setting + "-missing"})
+	folders := Kind{Name: "folders", Command: Existing("/"), Pattern: regexp.MustCompile(`(.+)`)}
+	s, err := Look([]Kind{folders}, []string{setting, setting + "-missing"})
 	if err != nil || !slices.Equal(s.left["folders"], []string{"/"}) || s.settings[setting] != "1" || len(s.settings) != 1 {
 		t.Errorf("seen are %+v, %v", s, err)
 	}

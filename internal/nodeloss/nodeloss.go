@@ -21,35 +21,52 @@ type Loss struct {
 // Users is the number of simultaneous page views of a burst.
 const Users = 666
 
-// Bounds. They are far above what was measured, because the machine may be busy.
-const (
-	backWithin  = 2 * time.Minute
-	wholeWithin = 5 * time.Minute  // Kubernetes takes a node for dead after 50 s, and Swarm after 15 s
-	tryWithin   = 20 * time.Second // a burst; a node that is gone ends no connection
-	countEvery  = 20 * time.Millisecond
-)
+// Reading is how to read the table of losses on a page, in Markdown.
+const Reading = `- **A view without an answer may have counted.** The final value exceeds the confirmed views by that number at most.
+- **One view more** than the bursts have shows when the service is back. So "confirmed" and "no answer" add up to one more than the bursts.
+- **A view may be lost when a master dies**: Redis copies to replicas later. Without the death of a master none may be lost.
+- **Times.** "Counter read" and "view confirmed" count from the start of the bursts, and "all answered" from the kill. "All answered" is
+  mostly a minute or more, because a burst waits so long for requests that the lost instance had.
+`
+
+// bounds are far above what was measured, because the machine may be busy.
+type bounds struct{ back, whole, try time.Duration }
+
+var usual = bounds{
+	back:  2 * time.Minute,
+	whole: 5 * time.Minute,  // Kubernetes takes a node for dead after 50 s, and Swarm after 15 s
+	try:   20 * time.Second, // a burst; a node that is gone ends no connection
+}
+
+const countEvery = 20 * time.Millisecond
 
 // Run sends bursts of v3, and calls kill when the first is on its way. Then it sends bursts until one is answered whole. back is told how
 // long after the start a view was confirmed again; 0: not within two minutes. An error says what must not be, or why there is no record.
 func Run(
 	ctx context.Context, target burst.Target, replaces bool, kill func(context.Context) error, back func(time.Duration),
 ) (Loss, error) {
+	return usual.run(ctx, target, replaces, kill, back)
+}
+
+func (b bounds) run(
+	ctx context.Context, target burst.Target, replaces bool, kill func(context.Context) error, back func(time.Duration),
+) (Loss, error) {
 	l := Loss{Replaces: replaces}
 	var killed time.Time
 	first := func(ctx context.Context) error {
-		if err := counted(ctx, target, Users/10, backWithin); err != nil {
+		if err := counted(ctx, target, Users/10, b.back); err != nil {
 			return err
 		}
 		killed = time.Now()
 		return kill(ctx)
 	}
 	var err error
-	if l.Outage, err = burst.RunOutage(ctx, target, "v3", Users, first, backWithin); err != nil {
+	if l.Outage, err = burst.RunOutage(ctx, target, "v3", Users, first, b.back); err != nil {
 		return l, err
 	}
 	back(l.BackAfter)
-	for l.Whole == 0 && ctx.Err() == nil && time.Since(killed) < wholeWithin {
-		one, cancel := context.WithTimeout(ctx, tryWithin)
+	for l.Whole == 0 && ctx.Err() == nil && time.Since(killed) < b.whole {
+		one, cancel := context.WithTimeout(ctx, b.try)
 		views, err := burst.RunViews(one, target, "v3", Users, burst.Simultaneous)
 		cancel()
 		if err == nil && views.OutcomeOf(2).Err == nil {
@@ -59,7 +76,7 @@ func Run(
 	if err := ctx.Err(); err != nil {
 		return l, err
 	}
-	return l, l.judge()
+	return l, l.judge(b)
 }
 
 // counted waits until the counter shows so many views: then a burst is on its way. An answer other than 200 is an error, and so is a
@@ -103,13 +120,13 @@ func counter(ctx context.Context, target burst.Target) (int, error) {
 
 // judge says what must not be. A view without an answer may have counted, so the final value lies between the confirmed views and all. A
 // master that dies loses the confirmed views that it has not sent to a replica. The lab shows that elsewhere, so it is no failure here.
-func (l *Loss) judge() error {
+func (l *Loss) judge(b bounds) error {
 	confirmed, final := len(l.Writes), int(l.Final)
 	switch {
 	case l.ReadAfter == 0 || l.BackAfter == 0:
-		return fmt.Errorf("the service is not back within %s", backWithin)
+		return fmt.Errorf("the service is not back within %s", b.back)
 	case l.Whole == 0:
-		return fmt.Errorf("requests fail %s after the kill", wholeWithin)
+		return fmt.Errorf("requests fail %s after the kill", b.whole)
 	case final > confirmed+len(l.Failed):
 		return fmt.Errorf("the counter shows %d after %d confirmed views and %d without an answer", final, confirmed, len(l.Failed))
 	case !l.Replaces && (l.Lost() > 0 || l.Inside()+l.Across() > 0):

@@ -2,10 +2,12 @@ package nodeloss
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -43,7 +45,7 @@ func TestALossIsJudged(t *testing.T) {
 		if !c.part {
 			l.Whole = time.Second
 		}
-		if err := l.judge(); (err == nil) != (c.why == "") || err != nil && !strings.Contains(err.Error(), c.why) {
+		if err := l.judge(usual); (err == nil) != (c.why == "") || err != nil && !strings.Contains(err.Error(), c.why) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
@@ -76,5 +78,96 @@ func TestTheWaitForAViewEnds(t *testing.T) {
 		if (err == nil) != (c.why == "") || err != nil && !strings.Contains(err.Error(), c.why) {
 			t.Errorf("%s: %v", c.name, err)
 		}
+	}
+}
+
+// balanced is two instances behind a balancer that takes turns. From the kill until failed page views it answers each request with 502.
+type balanced struct {
+	sync.Mutex
+	turn, value, failing int
+	loses                int // so many views are gone with the node
+}
+
+func (b *balanced) kill(failing int) func(context.Context) error {
+	return func(context.Context) error {
+		b.Lock()
+		defer b.Unlock()
+		b.failing, b.value = failing, b.value-b.loses
+		return nil
+	}
+}
+
+// ServeHTTP counts the first view that it gives no answer.
+func (b *balanced) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	b.Lock()
+	defer b.Unlock()
+	view := r.Method == http.MethodPost
+	switch {
+	case r.Method == http.MethodPut:
+		b.value, b.turn = 0, 0
+	case view && b.failing == 1:
+		b.value++
+		fallthrough
+	case b.failing > 0:
+		if view {
+			b.failing--
+		}
+		http.Error(w, "the node is gone", http.StatusBadGateway)
+		return
+	case view:
+		b.value++
+		b.turn++
+	}
+	fmt.Fprintf(w, `{"instance": "app-%d", "value": %d}`, 1+b.turn%2, b.value)
+}
+
+// A node is killed during a burst. The record has every view that was sent, and one more that shows when the service is back. A loss
+// without an explanation is an error, and so is a service that is not back.
+func TestANodeIsKilledDuringABurst(t *testing.T) {
+	for _, c := range []struct {
+		name           string
+		failing, loses int
+		replaces       bool
+		within         time.Duration
+		why            string // empty: as expected
+	}{
+		{name: "one view counted without an answer", failing: 1, within: time.Minute},
+		{name: "confirmed views are gone", failing: 1, loses: 5, within: time.Minute, why: "4 views are lost"},
+		{name: "confirmed views are gone with a master", failing: 1, loses: 5, replaces: true, within: time.Minute},
+		{name: "never back", failing: 1 << 30, within: time.Second, why: "not back within 1s"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			lab, told := &balanced{loses: c.loses}, time.Duration(-1)
+			server := httptest.NewServer(lab)
+			defer server.Close()
+			b, target := bounds{back: c.within, whole: c.within, try: c.within}, burst.Target{URL: server.URL}
+			l, err := b.run(testenv.Context(t), target, c.replaces, lab.kill(c.failing), func(after time.Duration) { told = after })
+			if (err == nil) != (c.why == "") || err != nil && !strings.Contains(err.Error(), c.why) {
+				t.Fatal(err)
+			}
+			if told != l.BackAfter {
+				t.Errorf("back was told %s, and the record has %s", told, l.BackAfter)
+			}
+			if c.failing > 1 {
+				return
+			}
+			if sent := len(l.Writes) + len(l.Failed); len(l.Failed) != 1 || sent%Users != 1 || l.Final != int64(len(l.Writes)+1-c.loses) {
+				t.Errorf("%d confirmed, %d without an answer, final %d", len(l.Writes), len(l.Failed), l.Final)
+			}
+			if l.ReadAfter <= 0 || l.BackAfter < l.ReadAfter || l.Whole <= 0 {
+				t.Errorf("read after %s, back after %s, whole after %s", l.ReadAfter, l.BackAfter, l.Whole)
+			}
+		})
+	}
+}
+
+// A node that could not be killed is an error, and no loss.
+func TestANodeThatCannotBeKilledIsNoLoss(t *testing.T) {
+	server := httptest.NewServer(&balanced{})
+	defer server.Close()
+	broken := func(context.Context) error { return errors.New("no such node") }
+	_, err := Run(testenv.Context(t), burst.Target{URL: server.URL}, false, broken, func(time.Duration) { t.Error("it is back") })
+	if err == nil || !strings.Contains(err.Error(), "no such node") {
+		t.Error(err)
 	}
 }

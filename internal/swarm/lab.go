@@ -2,8 +2,9 @@ package main
 
 import (
 	"context"
-	"encoding/json"
+	"crypto/rand"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,7 +26,8 @@ type Result struct {
 	Bursts   burst.Results // through nginx
 	Loss     nodeloss.Loss
 	Lost     []string // the services whose tasks were on the engine that was killed
-	Again    []string // those of them that Swarm has started on the other one
+	Masters  []string // those of them that were masters of Redis, and that the topology replaces
+	Replaced []string // those of them that Swarm has started on the other one
 }
 
 const (
@@ -42,26 +44,22 @@ type lab struct {
 	result        Result
 }
 
-// runInside starts the engines in the namespaces of this process, runs one topology, and writes its result into dir.
-func runInside(ctx context.Context, dir, topology string) error {
+// runInside starts the engines in the namespaces of this process, and runs one topology.
+func runInside(ctx context.Context, dir, topology string) (any, error) {
 	l := lab{dir: dir, topology: topology, result: Result{Topology: topology}}
 	began := time.Now()
 	l.say("starting two engines")
 	if _, err := output(ctx, engines, "start", l.swarm(), filepath.Join(filepath.Dir(dir), "images.tar")); err != nil {
-		return err
+		return nil, err
 	}
 	l.result.UpAfter = time.Since(began)
 	for _, step := range []func(context.Context) error{l.deploy, l.spread, l.bursts, l.loss} {
 		if err := step(ctx); err != nil {
 			tasks, _ := l.docker(context.WithoutCancel(ctx), "stack", "ps", "lab", "--no-trunc")
-			return fmt.Errorf("%s\n%w", tasks, err)
+			return nil, fmt.Errorf("%s\n%w", tasks, err)
 		}
 	}
-	text, err := json.Marshal(l.result)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(dir, results), text, 0o600)
+	return l.result, nil
 }
 
 func (l *lab) swarm() string { return filepath.Join(l.dir, "swarm") }
@@ -72,7 +70,11 @@ func (l *lab) say(format string, args ...any) {
 
 // docker runs the client of the first engine.
 func (l *lab) docker(ctx context.Context, args ...string) (string, error) {
-	return output(ctx, "docker", append([]string{"--host", "unix://" + filepath.Join(l.swarm(), first, "docker.sock")}, args...)...)
+	return l.dockerAt(ctx, first, args...)
+}
+
+func (l *lab) dockerAt(ctx context.Context, engine string, args ...string) (string, error) {
+	return output(ctx, "docker", append([]string{"--host", "unix://" + filepath.Join(l.swarm(), engine, "docker.sock")}, args...)...)
 }
 
 // deploy deploys the stack as README.md says, and waits for every service. With one Redis it adds the backends.
@@ -82,7 +84,8 @@ func (l *lab) deploy(ctx context.Context) error {
 	if l.topology == "single" {
 		files = append(files, "backends.yaml")
 	}
-	line := "set -a; . deploy/defaults.env; set +a; docker stack deploy --resolve-image never"
+	line := "set -a; . deploy/defaults.env; CLASS=" + strings.TrimPrefix(url, "http://") + " TRAINER_TOKEN=" + rand.Text() +
+		"; set +a; docker stack deploy --resolve-image never"
 	for _, file := range files {
 		line += " -c deploy/swarm/" + file
 	}
@@ -208,19 +211,20 @@ func (l *lab) loss(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if l.result.Lost, err = lost(before); err != nil {
+	masters, err := l.masters(ctx, before)
+	if err != nil {
 		return err
 	}
-	l.say("%s is killed, with %s", second, strings.Join(l.result.Lost, ", "))
+	if l.result.Lost, err = lost(l.topology, before, masters); err != nil {
+		return err
+	}
+	l.result.Masters = masters
+	l.say("%s is killed, with %s; masters: %v", second, strings.Join(l.result.Lost, ", "), masters)
 	kill := func(ctx context.Context) error {
 		_, err := output(ctx, engines, "kill", strings.TrimPrefix(second, "engine"))
 		return err
 	}
-	replaces, err := l.replaces(before)
-	if err != nil {
-		return err
-	}
-	l.result.Loss, err = nodeloss.Run(ctx, burst.Target{URL: url}, replaces, kill, func(after time.Duration) {
+	l.result.Loss, err = nodeloss.Run(ctx, burst.Target{URL: url}, len(masters) > 0, kill, func(after time.Duration) {
 		l.say("back after %s; waiting until every request is answered", after)
 	})
 	if err != nil {
@@ -229,38 +233,77 @@ func (l *lab) loss(ctx context.Context) error {
 	after, err := l.at(ctx)
 	for _, name := range l.result.Lost {
 		if after[name] == first {
-			l.result.Again = append(l.result.Again, name)
+			l.result.Replaced = append(l.result.Replaced, name)
 		}
 	}
 	return err
 }
 
-// replaces reports whether the second engine has a master that the topology replaces. A master that nothing replaces must not be there.
-func (l *lab) replaces(at map[string]string) (bool, error) {
-	switch l.topology {
-	case "sentinel":
-		return at["redis-1"] == second, nil
-	case "cluster":
-		return at["cluster-3"] == second, nil
+// masters asks each Redis with the counter on the second engine for its role, and returns those that are masters.
+func (l *lab) masters(ctx context.Context, at map[string]string) (masters []string, err error) {
+	for _, name := range slices.Sorted(maps.Keys(at)) {
+		if at[name] != second || !hasViews(name) {
+			continue
+		}
+		container, err := l.dockerAt(ctx, second, "ps", "--quiet", "--filter", "label=com.docker.swarm.service.name=lab_"+name)
+		if err != nil {
+			return nil, err
+		}
+		// The container has the password: the client takes it from REDISCLI_AUTH.
+		said, err := l.dockerAt(ctx, second, "exec", strings.TrimSpace(container), "sh", "-c", `redis-cli -p "$PORT" role`)
+		if err != nil {
+			return nil, err
+		}
+		master, err := isMaster(said)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if master {
+			masters = append(masters, name)
+		}
 	}
-	if at["redis-1"] == second {
-		return false, fmt.Errorf("redis-1 is on %s, and nobody promotes a replica", second)
-	}
-	return false, nil
+	return masters, nil
 }
 
-// lost are the services on the second engine. The error says which of them must not be there, because nothing replaces it.
-func lost(at map[string]string) (services []string, err error) {
+// hasViews reports whether a service is a Redis that has the counter. Sentinels and the nodes of RedLock have none.
+func hasViews(service string) bool {
+	return strings.HasPrefix(service, "redis-") && service != "redis-ready" || strings.HasPrefix(service, "cluster-")
+}
+
+// isMaster reads the answer to the command ROLE. An answer without a role is an error, such as the refusal of a password.
+func isMaster(said string) (bool, error) {
+	switch role, _, _ := strings.Cut(strings.TrimSpace(said), "\n"); role {
+	case "master":
+		return true, nil
+	case "slave":
+		return false, nil
+	}
+	return false, fmt.Errorf("its role is unknown: %q", said)
+}
+
+// needed are the services that must not be lost, because nothing replaces them. Of the sentinels and of the masters of a cluster,
+// two of three are needed to replace a master.
+var needed = []string{"app-1", "nginx", "mysql", "sentinel-1", "sentinel-2", "cluster-1", "cluster-2"}
+
+// promoting are the topologies that make a replica the master when theirs is lost.
+var promoting = []string{"sentinel", "cluster"}
+
+// lost are the services on the second engine, of which some are masters. The error says which of them must not be there, because nothing
+// replaces it.
+func lost(topology string, at map[string]string, masters []string) (services []string, err error) {
 	for name, engine := range at {
 		if engine == second {
 			services = append(services, name)
 		}
 	}
 	slices.Sort(services)
-	for _, name := range []string{"app-1", "nginx", "mysql", "redis-single", "sentinel-1", "sentinel-2", "cluster-1", "cluster-2"} {
+	for _, name := range needed {
 		if at[name] == second {
 			return nil, fmt.Errorf("%s is on %s, which is killed", name, second)
 		}
+	}
+	if len(masters) > 0 && !slices.Contains(promoting, topology) {
+		return nil, fmt.Errorf("the master %s is on %s, which is killed, and nobody promotes a replica", masters[0], second)
 	}
 	if !slices.Contains(services, "app-2") {
 		return nil, fmt.Errorf("%s has no instance: nothing is shown by its loss", second)

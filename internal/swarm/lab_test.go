@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"locklab/experiments/burst"
+	"locklab/internal/nodeloss"
 )
 
 // A service without its one task is named: the Swarm is not ready.
@@ -28,42 +29,50 @@ func TestOnlyRunningTasksHaveAPlace(t *testing.T) {
 
 // The second engine is killed only when it has an instance, and nothing that the lab cannot do without.
 func TestWhatMayBeLost(t *testing.T) {
-	for _, c := range []struct{ tasks, lost, why string }{
-		{"app-1=engine1 app-2=engine2 mysql=engine1 redlock-4=engine2", "app-2 redlock-4", ""},
-		{"app-1=engine1 app-2=engine2 redis-1=engine2 redis-2=engine1", "app-2 redis-1", ""},
-		{"app-1=engine1 app-2=engine2 mysql=engine2", "", "mysql"},
-		{"app-1=engine1 app-2=engine2 redis-single=engine2", "", "redis-single"},
-		{"app-1=engine1 app-2=engine2 sentinel-1=engine2", "", "sentinel-1"},
-		{"app-1=engine1 app-2=engine1 redlock-4=engine2", "", "no instance"},
+	for _, c := range []struct{ topology, tasks, masters, lost, why string }{
+		{"single", "app-1=engine1 app-2=engine2 mysql=engine1 redlock-4=engine2", "", "app-2 redlock-4", ""},
+		{"sentinel", "app-1=engine1 app-2=engine2 redis-1=engine2 redis-2=engine1", "redis-1", "app-2 redis-1", ""},
+		{"cluster", "app-1=engine1 app-2=engine2 cluster-3=engine2", "cluster-3", "app-2 cluster-3", ""},
+		{"master-slave", "app-1=engine1 app-2=engine2 redis-2=engine2", "", "app-2 redis-2", ""},
+		{"master-slave", "app-1=engine1 app-2=engine2 redis-1=engine2", "redis-1", "", "the master redis-1"},
+		{"single", "app-1=engine1 app-2=engine2 redis-single=engine2", "redis-single", "", "the master redis-single"},
+		{"single", "app-1=engine1 app-2=engine2 mysql=engine2", "", "", "mysql"},
+		{"sentinel", "app-1=engine1 app-2=engine2 sentinel-1=engine2", "", "", "sentinel-1"},
+		{"single", "app-1=engine1 app-2=engine1 redlock-4=engine2", "", "", "no instance"},
 	} {
 		at := map[string]string{}
 		for _, task := range strings.Fields(c.tasks) {
 			name, engine, _ := strings.Cut(task, "=")
 			at[name] = engine
 		}
-		got, err := lost(at)
+		got, err := lost(c.topology, at, strings.Fields(c.masters))
 		if strings.Join(got, " ") != c.lost || (err == nil) != (c.why == "") || err != nil && !strings.Contains(err.Error(), c.why) {
-			t.Errorf("of %s %v are lost, %v", c.tasks, got, err)
+			t.Errorf("of %s %v are lost with %s, %v", c.tasks, got, c.topology, err)
 		}
 	}
 }
 
-// In a topology without a failover the master must not be on the engine that is killed.
-func TestWhichMasterIsReplaced(t *testing.T) {
-	for _, c := range []struct {
-		topology, task string
-		replaced       bool
-		refused        bool
-	}{
-		{"sentinel", "redis-1", true, false},
-		{"cluster", "cluster-3", true, false},
-		{"master-slave", "redis-3", false, false},
-		{"master-slave", "redis-1", false, true},
-		{"single", "redlock-4", false, false},
+// A server is a master when it says so. An answer that is no role is an error.
+func TestARoleIsRead(t *testing.T) {
+	for said, want := range map[string]struct{ master, known bool }{
+		"master\n3129659\n10.0.1.9\n6402\n":  {true, true},
+		"slave\n10.0.1.8\n6401\nconnected\n": {false, true},
+		"NOAUTH Authentication required.\n":  {},
+		"":                                   {},
 	} {
-		replaced, err := (&lab{topology: c.topology}).replaces(map[string]string{c.task: second})
-		if replaced != c.replaced || (err != nil) != c.refused {
-			t.Errorf("%s on the killed engine with %s: %t, %v", c.task, c.topology, replaced, err)
+		if master, err := isMaster(said); master != want.master || (err == nil) != want.known {
+			t.Errorf("%q: %t, %v", said, master, err)
+		}
+	}
+}
+
+// Only a Redis with the counter is asked for its role.
+func TestWhichServersHaveTheCounter(t *testing.T) {
+	for name, want := range map[string]bool{
+		"redis-single": true, "redis-1": true, "cluster-3": true, "redis-ready": false, "redlock-4": false, "sentinel-3": false, "app-2": false,
+	} {
+		if got := hasViews(name); got != want {
+			t.Errorf("%s has the counter: %t", name, got)
 		}
 	}
 }
@@ -71,7 +80,7 @@ func TestWhichMasterIsReplaced(t *testing.T) {
 // The page has each number of a run.
 func TestTheBlockHasTheNumbers(t *testing.T) {
 	r := Result{Topology: "sentinel", UpAfter: 21 * time.Second, Ready: 22 * time.Second}
-	r.Lost, r.Again = []string{"app-2", "redis-1"}, []string{"app-2"}
+	r.Lost, r.Masters, r.Replaced = []string{"app-2", "redis-1"}, []string{"redis-1"}, []string{"app-2"}
 	r.Bursts.Pageview = []burst.PageviewRow{{}, {}}
 	r.Bursts.Pageview[0].Version, r.Bursts.Pageview[1].Version = "v1", "v3"
 	r.Loss.Final, r.Loss.Failed, r.Loss.Users = 7, make([]string, 3), 8
@@ -80,10 +89,14 @@ func TestTheBlockHasTheNumbers(t *testing.T) {
 	text := block([]Result{r}, time.Date(2026, 11, 27, 16, 0, 0, 0, time.UTC), "abc")
 	for _, want := range []string{
 		"| sentinel | 21.0 s | 22.0 s | v1, v3 |", "| sentinel | app-2, redis-1 | app-2 | 5 | 3 | 7 | 0 | 1.0 s | 2.0 s | 50.0 s |",
-		"2026-11-27 16:00", "`abc`", "control groups",
+		"2026-11-27 16:00", "`abc`", "control groups", "A master of Redis was among them with sentinel (redis-1).", nodeloss.Reading,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in\n%s", want, text)
 		}
+	}
+	r.Masters = nil
+	if text := block([]Result{r}, time.Now(), "abc"); !strings.Contains(text, "No master of Redis was among them.") {
+		t.Errorf("a master is told of that was not there:\n%s", text)
 	}
 }

@@ -34,5 +34,5 @@ var kinds = []machine.Kind{
 		Name: "a Swarm of this machine's Docker", Command: "docker info --format '{{.Swarm.LocalNodeState}}'",
 		Pattern: regexp.MustCompile(`(?m)^(active|pending|error|locked)$`),
 	},
-	{Name: "control groups", Command: machine.Existing("/sys/fs/cgroup/*/locklab-swarm"), Pattern: regexp.MustCompile(`(.+)`)},
+	{Name: "control groups", Command: machine.Existing("/sys/fs/cgroup/*/locklab-swarm"), Own: true, Pattern: regexp.MustCompile(`(.+)`)},
 }

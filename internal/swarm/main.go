@@ -8,15 +8,11 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"locklab/internal/machine"
@@ -27,24 +23,13 @@ import (
 const (
 	page    = "deploy/swarm/README.md"
 	engines = "deploy/swarm/engines"
-	inside  = "inside" // first argument of the process that lives in the engines' namespaces
-	results = "results.json"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	var err error
-	if len(os.Args) > 3 && os.Args[1] == inside {
-		err = runInside(ctx, os.Args[2], os.Args[3])
-	} else {
-		err = run(ctx, os.Args[1:])
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "swarm:", err)
-		os.Exit(1)
-	}
+var swarm = machine.Cluster{
+	Name: "swarm", Script: engines, Programs: programs, Kinds: kinds, Settings: kernelSettings, Inside: runInside,
 }
+
+func main() { swarm.Main(run) }
 
 // run runs the topologies, or all, and writes the page when all of them are as expected.
 func run(ctx context.Context, topologies []string) error {
@@ -84,32 +69,15 @@ var programs = []machine.Program{
 	{File: "ps", Debian: "procps"},
 }
 
-// runAll saves the images that the engines need, and runs one topology after the other.
+// runAll runs one topology after the other.
 func runAll(ctx context.Context, topologies []string) (all []Result, err error) {
-	if err := machine.Missing(programs); err != nil {
-		return nil, err
-	}
-	before, err := machine.Look(kinds, kernelSettings)
-	if err != nil {
-		return nil, err
-	}
-	dir, err := os.MkdirTemp("", prefix)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if err := saveImages(ctx, dir); err != nil {
-		return nil, err
-	}
-	for _, topology := range topologies {
-		result, err := isolated(ctx, dir, topology, before)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", topology, err)
-		}
-		all = append(all, result)
-		fmt.Fprint(os.Stderr, result.text())
-	}
-	return all, nil
+	all = make([]Result, 0, len(topologies)) // or a result would move
+	prepare := func(dir string) ([]string, error) { return nil, saveImages(ctx, dir) }
+	err = swarm.Run(ctx, topologies, prepare, func(string) fmt.Stringer {
+		all = append(all, Result{})
+		return &all[len(all)-1]
+	})
+	return all, err
 }
 
 // saveImages writes the images of the lab that are in Docker into dir.
@@ -127,30 +95,6 @@ func saveImages(ctx context.Context, dir string) error {
 	fmt.Fprintln(os.Stderr, "saving the images of the lab")
 	_, err = output(ctx, "docker", append([]string{"save", "--output", filepath.Join(dir, "images.tar")}, images...)...)
 	return err
-}
-
-// isolated runs one topology in namespaces of its own, which end with it, and checks that nothing of it is left on the machine.
-func isolated(ctx context.Context, dir, topology string, before machine.State) (r Result, err error) {
-	work := filepath.Join(dir, topology)
-	if err := os.MkdirAll(work, 0o755); err != nil {
-		return r, err
-	}
-	ran := machine.Isolated(ctx, nil, inside, work, topology)
-	if logs := os.Getenv("LAB_KEEP_LOGS"); ran != nil && logs != "" {
-		_, _ = output(context.WithoutCancel(ctx), "sh", "-c", `mkdir -p "$1" && cp "$0"/*/*.log "$1"`, work, logs)
-	}
-	// Whatever happened, the machine is as it was.
-	_, cleaned := output(context.WithoutCancel(ctx), engines, "clean")
-	restored := before.Restore()
-	removed := os.RemoveAll(filepath.Join(work, "swarm"))
-	if err := errors.Join(ran, cleaned, restored, removed, before.Unchanged()); err != nil {
-		return r, err
-	}
-	text, err := os.ReadFile(filepath.Join(work, results))
-	if err != nil {
-		return r, err
-	}
-	return r, json.Unmarshal(text, &r)
 }
 
 // output runs a command. Its error has what the command said.

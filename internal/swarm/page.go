@@ -6,22 +6,18 @@ import (
 	"time"
 
 	"locklab/internal/marked"
+	"locklab/internal/nodeloss"
 )
 
-// Sentences between the tables, and how to read the second one.
+// Sentences after the tables.
 const (
 	killing = `
-Then a burst of %d page views with v3 was sent, and another when it had ended. Meanwhile the second engine lost its network, and each
-of its processes was killed: dockerd, containerd and those of its containers. With Sentinel and Cluster it had a master of Redis.
+Then a burst of %d page views with v3 was sent, and further ones until some got no answer. Meanwhile the second engine lost its network,
+and each of its processes was killed: dockerd, containerd and those of its containers. %s
 
 `
-	reading = `
-- **A view without an answer may have counted.** So the final value may exceed the confirmed views by that number, and by no more.
-- **A view may be lost when a master dies**: Redis copies to replicas later. Without the death of a master none may be lost.
-- **Times.** "Counter read" and "view confirmed" count from the start of the bursts, and "all answered" from the kill. The last is a
-  minute at least: a burst waits so long for requests that the lost instance had.
-
-Nothing was left on the machine. After each topology the run compared these with the time before:
+	left = `
+Nothing of this was left on the machine. After each topology the run compared with the time before:
 
 - %s
 - settings of the kernel
@@ -34,15 +30,30 @@ func block(all []Result, began time.Time, commit string) string {
 	var b strings.Builder
 	before := []string{"topology", "Swarm of two engines after", "all services after", "versions, all as expected"}
 	b.WriteString(marked.Table(1, before, rowsOf(all, start)))
-	fmt.Fprintf(&b, killing, users)
+	fmt.Fprintf(&b, killing, users, mastersOf(all))
 	after := []string{
 		"topology", "killed tasks", "started on the other engine", "confirmed", "no answer", "final", "lost",
 		"counter read after", "view confirmed after", "all answered after",
 	}
 	b.WriteString(marked.Table(3, after, rowsOf(all, end)))
-	fmt.Fprintf(&b, reading, strings.Join(names(), "\n- "), began.UTC().Format("2006-01-02 15:04"), commit,
+	b.WriteString("\n" + nodeloss.Reading)
+	fmt.Fprintf(&b, left, strings.Join(names(), "\n- "), began.UTC().Format("2006-01-02 15:04"), commit,
 		time.Since(began).Round(time.Second))
 	return b.String()
+}
+
+// mastersOf says which of the killed servers were masters.
+func mastersOf(all []Result) string {
+	var with []string
+	for _, r := range all {
+		if len(r.Masters) > 0 {
+			with = append(with, fmt.Sprintf("%s (%s)", r.Topology, strings.Join(r.Masters, ", ")))
+		}
+	}
+	if len(with) == 0 {
+		return "No master of Redis was among them."
+	}
+	return "A master of Redis was among them with " + strings.Join(with, " and ") + "."
 }
 
 func rowsOf(all []Result, row func(Result) []string) (rows [][]string) {
@@ -65,7 +76,7 @@ func start(r Result) []string {
 func end(r Result) []string {
 	l := r.Loss
 	return []string{
-		r.Topology, strings.Join(r.Lost, ", "), strings.Join(r.Again, ", "), fmt.Sprint(len(l.Writes)), fmt.Sprint(len(l.Failed)),
+		r.Topology, strings.Join(r.Lost, ", "), strings.Join(r.Replaced, ", "), fmt.Sprint(len(l.Writes)), fmt.Sprint(len(l.Failed)),
 		fmt.Sprint(l.Final), fmt.Sprint(l.Lost()), seconds(l.ReadAfter), seconds(l.BackAfter), seconds(l.Whole),
 	}
 }
@@ -77,8 +88,8 @@ func names() (all []string) {
 	return all
 }
 
-// text is what the terminal shows of a result.
-func (r Result) text() string {
+// String is the line of the terminal for a result.
+func (r Result) String() string {
 	l := r.Loss
 	return fmt.Sprintf("%s: as expected. %s was killed: back after %s, all answered after %s; %d confirmed, %d without an answer, final %d\n",
 		r.Topology, second, seconds(l.BackAfter), seconds(l.Whole), len(l.Writes), len(l.Failed), l.Final)

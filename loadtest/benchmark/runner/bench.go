@@ -218,8 +218,8 @@ func (b *Bench) Describe(form string, reps int) benchfile.Header {
 	model := match(`model name\s*: (.+)`, string(cpuinfo))
 	return benchfile.Header{
 		Date: time.Now().UTC().Format("2006-01-02 15:04 MST"), Form: form, Reps: reps,
-		Machine:  fmt.Sprintf("%d × %s, %s %s", runtime.NumCPU(), model, runtime.GOOS, strings.TrimSpace(string(kernel))),
-		Versions: known, Stamp: strings.TrimSpace(output("git", "describe", "--always", "--dirty")),
+		Machine:    fmt.Sprintf("%d × %s, %s %s", runtime.NumCPU(), model, runtime.GOOS, strings.TrimSpace(string(kernel))),
+		Processors: runtime.NumCPU(), Versions: known, Stamp: strings.TrimSpace(output("git", "describe", "--always", "--dirty")),
 		Missing: b.Missing, RoundTrip: b.RoundTrip, Emulated: b.Emulated,
 	}
 }

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -38,5 +39,12 @@ func TestUsed(t *testing.T) {
 		if got := len(b.used(lock)); got != want {
 			t.Errorf("%s: %d servers, want %d", lock, got, want)
 		}
+	}
+}
+
+// The model needs the number of processors, and reads it from the file.
+func TestTheHeaderHasTheProcessors(t *testing.T) {
+	if got := (&Bench{}).Describe("all rows", 1).Processors; got != runtime.NumCPU() {
+		t.Errorf("%d processors, want %d", got, runtime.NumCPU())
 	}
 }

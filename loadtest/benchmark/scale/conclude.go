@@ -3,122 +3,135 @@ package scale
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 
 	"locklab/internal/benchfile"
 	"locklab/loadtest/benchmark/runner"
 )
 
-// Conclusions are chosen by the figures, so that none contradicts a table.
-
-// same is by how much two medians may differ where nothing has changed, as a part: the runs of one row differ by as much.
-const same = 0.15
+// Conclusions are chosen by the figures of the tables.
 
 // Rows that the conclusions and the table of one Redis share.
 const (
-	contended  = runner.ScaleKeys + "16"
 	loose      = runner.ScaleAlone + "64"
 	handedOver = runner.ScaleOne + "32"
 )
 
 const unmeasured = "Rows for this conclusion were not measured."
 
-// pair is the rates of a lock with few and with many processes.
-type pair struct{ first, last []float64 }
-
-func pairOf(all benchfile.Runs, kind, lock string) pair {
-	rates := func(n int) []float64 {
-		row := all.Row(kind+strconv.Itoa(n), lock)
-		return slices.DeleteFunc(row, func(r benchfile.Run) bool { return !r.Clean() }).Figures(benchfile.Rate)
-	}
-	return pair{rates(few), rates(many)}
-}
-
-func (p pair) missing() bool { return len(p.first) == 0 || len(p.last) == 0 }
-
-// change chooses a word. Where the runs overlap or the medians are near, nothing has changed.
-func (p pair) change(more, less, equal string) string {
-	ratio := benchfile.Median(p.last) / benchfile.Median(p.first)
-	overlap := slices.Min(p.first) <= slices.Max(p.last) && slices.Min(p.last) <= slices.Max(p.first)
-	switch {
-	case overlap || math.Abs(ratio-1) <= same:
-		return equal
-	case ratio > 1:
-		return more
-	}
-	return less
-}
-
-func (p pair) String() string {
-	return fmt.Sprintf("%s with %d and %s with %d", round(benchfile.Median(p.first)), few, round(benchfile.Median(p.last)), many)
-}
-
 // ofInstances says what more processes do to one key.
 func ofInstances(all benchfile.Runs) string {
-	lasting, one := pairOf(all, runner.ScaleSustained, "ours"), pairOf(all, runner.ScaleOne, "ours")
+	lasting, one := trendOf(all, runner.ScaleSustained, "ours", few, many), trendOf(all, runner.ScaleOne, "ours", few, many)
 	if lasting.missing() || one.missing() {
 		return unmeasured
 	}
-	text := fmt.Sprintf("**Under a lasting load more instances make one key %s.** "+
-		"v3 does %s sections per second with %d instances, and %s with %d.",
-		lasting.change("faster", "slower", "neither faster nor slower"),
-		round(benchfile.Median(lasting.first)), few, round(benchfile.Median(lasting.last)), many)
-	if perTurn, _ := all.Median(runner.ScaleSustained+strconv.Itoa(many), "ours", sectionsPerTurn); perTurn >= 10 {
-		text += fmt.Sprintf(" The lock changes its instance only after some %.0f sections.", perTurn)
-	}
-	if p := pairOf(all, runner.ScaleBurst, "ours"); !p.missing() {
-		text += fmt.Sprintf(" In a burst of %d its rate %s: %s.", runner.ScaleWaiters, p.change("rises", "falls", "shows no clear change"), p)
-		text += fmt.Sprintf(" There each of %d instances has only some %d waiters, once.", many, runner.ScaleWaiters/many)
-	}
-	text += fmt.Sprintf(" Where each instance has one waiter, every section is a hand-over. The rate %s there: %s.",
-		one.change("rises", "falls", "shows no clear change"), one)
-	for _, other := range []struct{ name, lock string }{{"v4", "redlock"}, {"v7", "v7"}} {
-		if p := pairOf(all, runner.ScaleSustained, other.lock); !p.missing() {
-			text += fmt.Sprintf(" With many waiters the rate of %s %s: %s.", other.name, p.change("rises", "falls", "shows no clear change"), p)
-		}
-	}
-	return text
+	return fmt.Sprintf("**Under a lasting load the rate of one key %s with more instances.** "+
+		"v3 does %s sections per second with %d instances, and %s with %d%s. "+
+		"Where each instance has one waiter, the rate %s: %s with %d and %s with %d%s.",
+		lasting.word(),
+		round(lasting.first), few, round(lasting.last), many, andBetween(all, runner.ScaleSustained),
+		one.word(), round(one.first), few, round(one.last), many, andBetween(all, runner.ScaleOne))
 }
 
-// ofRedis says what one Redis carries.
-func ofRedis(all benchfile.Runs) string {
-	took := func(workload string) float64 {
-		m, _ := all.Median(workload, "ours", benchfile.ServerCPU)
-		return m / 1e6
+func andBetween(all benchfile.Runs, kind string) string {
+	if text := between(all, kind, "ours"); text != "" {
+		return ", and " + text
 	}
-	busy, free, over := took(contended), took(loose), took(handedOver)
-	reached, _ := all.Median(contended, "ours", benchfile.Rate)
-	if busy*free*over == 0 {
-		return unmeasured
-	}
-	text := fmt.Sprintf("**One Redis carries about %s sections of v3 per second on contended keys, with 70 %% of a processor.** "+
-		"Without contention it carries %s. Where 32 instances have one waiter each, it carries at least %s. "+
-		"Here 16 keys reached %s, and Redis used %.0f %% of a processor:",
-		round(sensible/busy), round(sensible/free), round(sensible/over), round(reached), reached*busy*100)
-	if reached*busy < sensible {
-		return text + " the clients, which share the machine, were the bound."
-	}
-	return text + " it was near its bound."
+	return ""
 }
 
-// ofMasters says when more masters help.
-func ofMasters(far []prediction) string {
-	if len(far) == 0 {
-		return unmeasured
+// The figures of a run in processors.
+func redisUsed(r benchfile.Run) float64 { return r.Rate * r.ServerCPU / 1e6 }
+func allUsed(r benchfile.Run) float64   { return r.Rate * (r.ServerCPU + r.ClientCPU) / 1e6 }
+
+// full is the part of the processors beyond which programs that share them are bound by them.
+const full = 0.9
+
+// ofRedis says what one Redis carries, over the numbers of keys that were measured.
+func ofRedis(saved benchfile.Saved) string {
+	type carried struct {
+		keys int
+		rate float64
 	}
-	one, most := far[0], far[len(farKeys)-1] // of the first round trip
-	text := fmt.Sprintf("**A cluster of three masters carries %.1f times as much with %d contended keys in the model, "+
-		"and %.1f times with one.** One key stays on one master.", most.more.rate/most.one.rate, most.keys, one.more.rate/one.one.rate)
-	for i, p := range far[:len(farKeys)] {
-		if p.one.redis <= sensible {
+	var least, most carried
+	for _, k := range runner.ScaleKeyCounts {
+		took, ok := saved.Runs.Median(runner.ScaleKeys+strconv.Itoa(k), "ours", benchfile.ServerCPU)
+		if !ok || took == 0 {
 			continue
 		}
-		text += fmt.Sprintf(" Shard when Redis is busy for more than 70 %%. In the model it is with %d keys", p.keys)
-		if i > 0 {
-			text += fmt.Sprintf(", and not with %d", far[i-1].keys)
+		c := carried{k, sensible * 1e6 / took}
+		if least.keys == 0 || c.rate < least.rate {
+			least = c
 		}
-		return text + "."
+		if c.rate > most.rate {
+			most = c
+		}
 	}
-	return text + " Shard when Redis is busy for more than 70 %. In the model no number of keys does that."
+	if least.keys == most.keys {
+		return unmeasured
+	}
+	return fmt.Sprintf("**One Redis carries %s to %s sections of v3 per second on contended keys, with 70 %% of a processor.** "+
+		"It depends on the keys: a section takes %s µs of Redis with %s, and %s with %s. %s",
+		round(least.rate), round(most.rate), benchfile.Digits(sensible*1e6/least.rate), keysOf(least.keys),
+		benchfile.Digits(sensible*1e6/most.rate), keysOf(most.keys), bound(saved, most.keys))
+}
+
+// bound says what was busy in the row of so many keys, and only where the figures show it, which of it was the bound.
+func bound(saved benchfile.Saved, keys int) string {
+	workload := runner.ScaleKeys + strconv.Itoa(keys)
+	reached, _ := saved.Runs.Median(workload, "ours", benchfile.Rate)
+	redis, _ := saved.Runs.Median(workload, "ours", redisUsed)
+	used, _ := saved.Runs.Median(workload, "ours", allUsed)
+	text := fmt.Sprintf("Here %s reached %s, and Redis used %s of a processor", keysOf(keys), round(reached), percent(redis))
+	processors := float64(saved.Header.Processors)
+	switch {
+	case redis >= sensible:
+		return text + ": it was near its bound."
+	case processors == 0:
+		return text + "."
+	case used >= full*processors:
+		return text + ": the clients, which share the machine, were the bound."
+	}
+	return text + fmt.Sprintf(", all programs together %s of the %d processors.",
+		percent(used/processors), saved.Header.Processors)
+}
+
+func keysOf(n int) string {
+	if n == 1 {
+		return "1 key"
+	}
+	return fmt.Sprintf("%d keys", n)
+}
+
+// ofMasters says when more masters help, and how far the model is from what was measured.
+func ofMasters(s simulated) string {
+	if len(s.far) == 0 {
+		return unmeasured
+	}
+	one, most := s.far[0], s.far[len(farKeys)-1] // of the first round trip
+	text := fmt.Sprintf("**In the model three masters carry %s times as much with %s, and %s times with %s.**",
+		most.gains(), keysOf(most.keys), one.gains(), keysOf(one.keys))
+	helps := ""
+	for i, trip := range roundTrips {
+		of := s.far[i*len(farKeys) : (i+1)*len(farKeys)]
+		for _, p := range of {
+			if p.gain() >= helpful {
+				if helps != "" {
+					helps += ", and "
+				}
+				helps += fmt.Sprintf("from %s at a round trip of %s ms", keysOf(p.keys), benchfile.Digits(trip/1e3))
+				break
+			}
+		}
+	}
+	if helps == "" {
+		text += " No number of keys in the model makes it help."
+	} else {
+		text += " It helps " + helps + "."
+	}
+	if worst, ok := s.worst(); ok {
+		text += fmt.Sprintf(" The model differs from a measured row by up to %.0f %%, and no checked row has several masters.",
+			math.Abs(worst.off()))
+	}
+	return text
 }

@@ -51,6 +51,8 @@ type simulation struct {
 	shared      []*station
 	masters     []*station
 	done, turns int
+	inTurns     int // sections of the turns that have ended
+	warm        int // keys that have had so many turns as a warm-up needs
 	busy        struct{ redis, clients float64 }
 }
 
@@ -59,9 +61,22 @@ type key struct {
 	redis  []*station // its master, and what that needs
 	leases int
 	since  float64
+	turns  int // since the simulation began
 }
 
-// run simulates so many sections, after a fifth as many that do not count. The same world has the same outcome.
+// warmTurns is how many turns of each key do not count: the keys begin in parts of turns that somebody has invented.
+const warmTurns = 5
+
+// longest is how many sections a turn can have at most: no section takes less time than its steps, and than the busiest queue allows.
+func (w world) longest() int {
+	took := max(w.section.Client+w.section.Redis+w.section.Delay, w.section.Redis*float64(w.keys)/float64(w.masters))
+	if w.processors > 0 {
+		took = max(took, (w.section.Client+w.section.Redis)*float64(w.keys)/float64(w.processors))
+	}
+	return max(1, min(w.leases, int(w.turn/took)))
+}
+
+// run simulates so many sections, after a warm-up of a fifth as many, and of some turns of each key. The same world has the same outcome.
 func (w world) run(counts int) outcome {
 	s := &simulation{world: w, random: rand.New(rand.NewPCG(seed, 0))}
 	if w.processors > 0 {
@@ -71,23 +86,24 @@ func (w world) run(counts int) outcome {
 		s.masters = append(s.masters, &station{free: 1})
 	}
 	for i := range w.keys { // each key begins somewhere in its turn
-		k := &key{leases: s.random.IntN(w.leases), since: -s.random.Float64() * w.turn}
+		passed := s.random.Float64()
+		k := &key{leases: int(passed * float64(w.longest())), since: -passed * w.turn}
 		k.redis = append([]*station{s.masters[i%w.masters]}, s.shared...)
 		s.sections(k)
 	}
-	s.until(counts / 5)
+	s.until(func() bool { return s.done >= counts/5 && s.warm == w.keys })
 	began := s.now
-	s.done, s.turns, s.busy.redis, s.busy.clients = 0, 0, 0, 0
-	s.until(counts)
+	s.done, s.turns, s.inTurns, s.busy.redis, s.busy.clients = 0, 0, 0, 0, 0
+	s.until(func() bool { return s.done >= counts })
 	took := s.now - began
 	return outcome{
-		rate: float64(s.done) / took * 1e6, perTurn: float64(s.done) / float64(max(1, s.turns)),
+		rate: float64(s.done) / took * 1e6, perTurn: float64(s.inTurns) / float64(max(1, s.turns)),
 		redis: s.busy.redis / took / float64(w.masters), clients: s.busy.clients / took,
 	}
 }
 
-func (s *simulation) until(done int) {
-	for s.done < done {
+func (s *simulation) until(done func() bool) {
+	for !done() {
 		e := heap.Pop(&s.events).(event)
 		s.now = e.at
 		e.do()
@@ -104,6 +120,10 @@ func (s *simulation) sections(k *key) {
 			return
 		}
 		s.turns++
+		s.inTurns += k.leases
+		if k.turns++; k.turns == warmTurns {
+			s.warm++
+		}
 		s.step(k, s.handOver, func() {
 			k.leases, k.since = 0, s.now
 			s.sections(k)
@@ -117,8 +137,12 @@ func (s *simulation) step(k *key, of step, then func()) {
 	})
 }
 
-// serve keeps a processor of each station busy for the same time.
+// serve keeps a processor of each station busy for the same time. A step that needs none does not wait for one.
 func (s *simulation) serve(at []*station, mean float64, busy *float64, then func()) {
+	if mean == 0 {
+		then()
+		return
+	}
 	enter(at, false, func() {
 		took := float64(mean * s.random.ExpFloat64()) // rounded, so that every processor has the same outcome
 		*busy += took

@@ -19,6 +19,9 @@ var source string
 
 var text = template.Must(template.New("page").Funcs(template.FuncMap{"number": benchfile.Digits}).Parse(source))
 
+// longestName says that the median is of the runs, each with its longest wait.
+const longestName = "longest wait of a run, median, ms"
+
 var (
 	perSecond = page.Spread("sections per second, min / **med** / max", benchfile.Rate, 1)
 	ofLimit   = page.Against("of limit", "limit", benchfile.Rate)
@@ -26,7 +29,7 @@ var (
 	waiters   = page.Median("Jain, waiters", benchfile.Jain)
 	processes = page.Median("Jain, processes", benchfile.JainProcesses)
 	commands  = page.Median("commands", benchfile.Commands)
-	longest   = page.Median("longest wait, ms", func(r benchfile.Run) float64 { return r.WaitMax / 1e3 })
+	longest   = page.Median(longestName, func(r benchfile.Run) float64 { return r.WaitMax / 1e3 })
 	servers   = page.Median("µs CPU servers", benchfile.ServerCPU)
 	clients   = page.Median("µs CPU clients", benchfile.ClientCPU)
 )
@@ -52,8 +55,9 @@ func Write(out io.Writer, saved benchfile.Saved) error {
 	tables["steps"], tables["check"], tables["far"] = stepTable(model.steps), checkTable(model.checks), farTable(model.far)
 	return text.Execute(out, map[string]any{
 		"Header": saved.Header, "Runs": len(saved.Runs), "Tables": tables, "Model": model,
-		"Conclusions": []string{ofInstances(saved.Runs), ofRedis(saved.Runs), ofMasters(model.far)},
-		"Spread":      spreads(saved.Runs), "Round": roundOfTurns(saved.Runs), "Instances": many,
+		"Conclusions": []string{ofInstances(saved.Runs), ofRedis(saved), ofMasters(model)},
+		"Spread":      spreads(saved.Runs), "Wander": wanders(saved.Runs), "Few": few, "BusyKeys": busyKeys, "Helpful": helpful,
+		"Round": roundOfTurns(saved.Runs), "Instances": many,
 		"Leases": turnLeases, "Turn": turnTime.Milliseconds(),
 		"Redis": saved.Header.Versions["Redis"], "Etcd": saved.Header.Versions["etcd"],
 	})
@@ -61,7 +65,7 @@ func Write(out io.Writer, saved benchfile.Saved) error {
 
 // measurements are the tables of what was measured.
 func measurements(all benchfile.Runs) map[string]string {
-	tables := map[string]string{"yield": yieldRule(all), "redis": oneRedis(all)}
+	tables := map[string]string{"changes": changes(all), "yield": yieldRule(all), "redis": oneRedis(all)}
 	for name, s := range series {
 		tables[name] = s.Table(all)
 	}
@@ -95,8 +99,8 @@ func yieldRule(all benchfile.Runs) string {
 		})
 	}
 	return marked.Table(0, []string{
-		"instances", "sections in a turn", "turns of an instance in a run", "least and most served", "longest wait, ms",
-		"one waiter: turns of an instance", "least and most served", "longest wait, ms",
+		"instances", "sections in a turn", "turns of an instance in a run", "least and most served", longestName,
+		"one waiter: turns of an instance", "least and most served", longestName,
 	}, rows)
 }
 
@@ -148,7 +152,8 @@ func oneRedis(all benchfile.Runs) string {
 		{"v3, no contention, one waiter", runner.ScaleAlone + "1", "ours"},
 		{"v3, no contention, 64 waiters on 64 keys", loose, "ours"},
 		{"v3, contended, one key", runner.ScaleKeys + "1", "ours"},
-		{"v3, contended, 16 keys", contended, "ours"},
+		{"v3, contended, 4 keys", runner.ScaleKeys + "4", "ours"},
+		{"v3, contended, 16 keys", runner.ScaleKeys + "16", "ours"},
 		{"v3, contended, 64 keys", runner.ScaleKeys + "64", "ours"},
 		{"v3, one waiter in each of 2 instances", runner.ScaleOne + "2", "ours"},
 		{"v3, one waiter in each of 32 instances", handedOver, "ours"},

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"maps"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -101,11 +102,11 @@ func TestTheOtherPageHasNoneOfTheseRows(t *testing.T) {
 
 // A quick look, or a run that was interrupted, makes a page that says what is missing.
 func TestAPageOfNothing(t *testing.T) {
-	got := written(t, benchfile.Saved{Header: benchfile.Header{Machine: "2 × processor"}})
+	got := written(t, benchfile.Saved{Header: benchfile.Header{Processors: 2}})
 	if n := strings.Count(got, unmeasured); n != 3 {
 		t.Errorf("%d conclusions are missing, want 3", n)
 	}
-	if !strings.Contains(got, "Nothing was simulated") {
+	if !strings.Contains(got, "Nothing was simulated: a row that the model needs is missing.") {
 		t.Error("something was simulated")
 	}
 	var tables bytes.Buffer
@@ -130,5 +131,42 @@ func TestSpreads(t *testing.T) {
 	)
 	if got := spreads(all); got.Median != 1.5 || got.Most != 4 {
 		t.Errorf("%+v", got)
+	}
+}
+
+// A file that does not say how many processors there were makes a page without a simulation, and with the reason.
+func TestAPageWithoutProcessors(t *testing.T) {
+	saved := example(t)
+	saved.Header.Processors = 0
+	got := written(t, saved)
+	if !strings.Contains(got, "Nothing was simulated: the file does not say how many processors the machine has.") {
+		t.Error("the reason is missing")
+	}
+	if strings.Contains(got, "0 processors") || !strings.Contains(got, "they share processors") {
+		t.Error("the page tells a number of processors")
+	}
+}
+
+// A row that gave the model figures does not check it. With several repetitions a prediction has a range.
+func TestChecksAndRanges(t *testing.T) {
+	saved := example(t)
+	again := slices.Clone(saved.Runs)
+	for i := range again {
+		again[i].Rep, again[i].Rate, again[i].ServerCPU = 1, again[i].Rate/2, again[i].ServerCPU*2
+	}
+	saved.Runs = append(saved.Runs, again...)
+	s := simulate(saved)
+	for _, c := range s.checks {
+		if c.text == "keys: 16" {
+			t.Error("16 keys are calibration and check")
+		}
+	}
+	for _, p := range s.far {
+		if len(p.alone) != 2 || p.alone[1].one >= p.alone[0].one {
+			t.Fatalf("%+v", p)
+		}
+		if !strings.Contains(farTable(s.far), " ("+round(p.alone[1].one)+" to "+round(p.alone[0].one)+")") {
+			t.Errorf("%+v", p)
+		}
 	}
 }
