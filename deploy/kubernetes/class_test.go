@@ -134,10 +134,12 @@ func led(t *testing.T, name string, lab rendered, printed string) (token string)
 	return token
 }
 
-// fits checks that the quota has space for the lab and both load jobs, and none for as much again.
+// fits checks that the quota has space for the lab, both load jobs and one instance more, and none for as much again. Without the jobs it
+// has none for eight instances.
 func fits(t *testing.T, name string, lab rendered) {
 	t.Helper()
-	pods := slices.Concat(lab.workloads, render(t, "load/burst").workloads, render(t, "load/k6").workloads)
+	instance := slices.IndexFunc(lab.workloads, func(w workload) bool { return strings.HasPrefix(w.name, "app-") })
+	pods := slices.Concat(lab.workloads, render(t, "load/burst").workloads, render(t, "load/k6").workloads, lab.workloads[instance:instance+1])
 	var processor, requested, limit resource.Quantity
 	for _, w := range pods {
 		processor.Add(*w.container.Resources.Requests.Cpu())
@@ -156,6 +158,13 @@ func fits(t *testing.T, name string, lab rendered) {
 		if bound.Cmp(need) < 0 || bound.Cmp(twice) > 0 {
 			t.Errorf("%s needs %s of %s, and the quota is %s", name, need.String(), what, bound.String())
 		}
+	}
+	var eight resource.Quantity
+	for _, w := range slices.Concat(lab.workloads, slices.Repeat(lab.workloads[instance:instance+1], 8-2)) {
+		eight.Add(*w.container.Resources.Requests.Cpu())
+	}
+	if bound := lab.quotas[0].Spec.Hard["requests.cpu"]; bound.Cmp(eight) >= 0 {
+		t.Errorf("%s may have eight instances: they request %s of %s", name, eight.String(), bound.String())
 	}
 }
 

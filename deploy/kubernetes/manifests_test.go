@@ -244,6 +244,19 @@ func TestLoadToolsAreAsInCompose(t *testing.T) {
 	if image := p.Files.Services["k6"].Image; run.Runner.Image != image {
 		t.Errorf("the runner has %s, and compose %s", run.Runner.Image, image)
 	}
+	for _, pod := range []k6.Pod{run.Runner, run.Starter} { // the initializer is as the runner
+		user, own := pod.SecurityContext, pod.ContainerSecurityContext
+		if user.RunAsUser == nil || user.SeccompProfile == nil || !*own.ReadOnlyRootFilesystem || *own.AllowPrivilegeEscalation {
+			t.Errorf("a namespace with the standard restricted refuses %+v", pod)
+		}
+	}
+	if len(run.Runner.VolumeMounts) != 1 || run.Runner.VolumeMounts[0].MountPath != "/tmp" {
+		t.Errorf("the initializer cannot write into /tmp: %+v", run.Runner.VolumeMounts)
+	}
+	reached := runs.policies["k6"].Spec
+	if len(reached.Ingress) != 1 || len(reached.Ingress[0].From) != 0 || reached.Ingress[0].Ports[0].Port.IntValue() != 6565 {
+		t.Errorf("the operator does not reach the runners: %+v", reached)
+	}
 }
 
 // differs are variables that pods set otherwise, with the reason.
@@ -286,9 +299,9 @@ func compare(t *testing.T, r rendered, p *compose.Project, w workload) {
 	}
 }
 
-// added are variables that only pods need: a pod's number and name, what other variables are made of, and how pods start.
+// added are variables that only pods need: a pod's number, name and node, what other variables are made of, and how pods start.
 var added = map[string]bool{
-	"NUMBER": true, "LAB_INSTANCE": true, "SENTINELS": true,
+	"NUMBER": true, "NODE": true, "LAB_INSTANCE": true, "SENTINELS": true,
 	"MYSQL_USER": true, "MYSQL_PASSWORD": true, "MYSQL_DATABASE": true,
 }
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes a cluster of $NODES, unless they are one, and stays.
+# Makes a cluster of $NODES, unless they are one, and becomes the command of its arguments. Without any it stays.
 set -e
 for node in $NODES; do
 	until [ "$(timeout 2 redis-cli -h "${node%:*}" -p "${node#*:}" ping 2>/dev/null)" = PONG ]; do sleep 0.2; done
@@ -9,4 +9,5 @@ if ! timeout 2 redis-cli -h "${first%:*}" -p "${first#*:}" cluster info | grep -
 	# shellcheck disable=SC2086 # six arguments
 	redis-cli --cluster create $NODES --cluster-replicas 1 --cluster-yes
 fi
-exec sleep infinity
+[ $# -gt 0 ] || set -- sleep infinity
+exec "$@"

@@ -10,15 +10,15 @@ import (
 
 // Outage is the record of bursts of page views during which the master of Redis is killed.
 type Outage struct {
-	Views                   // all bursts together; without Final when the counter was never read again
+	Views                   // all bursts together, and those of RunOutage afterwards; without Final when the counter was never read again
 	Statuses  map[int]int   // how many requests got which status; 0: no answer
 	ReadAfter time.Duration // from the order to kill to the first time the counter could be read; 0: not within the time allowed
 	BackAfter time.Duration // the same, to the first view that was confirmed again
 }
 
 // RunOutage resets the counter, calls kill, and sends bursts of views to version, each of users simultaneous requests,
-// until the master is dead. From then on it also reads the counter, and then sends one more view, until both succeed or
-// within is over. An error means that there is no record.
+// until the master is dead. From then on it also reads the counter until it can be read, and then sends one view after the other until one
+// is confirmed. It ends when within is over. Each view that was not confirmed may have counted. An error means that there is no record.
 func RunOutage(
 	ctx context.Context, target Target, version string, users int, kill func(context.Context) error, within time.Duration,
 ) (Outage, error) {
@@ -32,7 +32,7 @@ func RunOutage(
 	defer missed()
 	began, dead := time.Now(), make(chan struct{})
 	var killed error
-	var probe *Write
+	var after Views // the bursts write theirs meanwhile
 	var watching sync.WaitGroup
 	watching.Go(func() {
 		if killed = kill(ctx); killed != nil {
@@ -40,7 +40,7 @@ func RunOutage(
 			return
 		}
 		close(dead)
-		probe = o.watch(asking, target, began)
+		after = o.watch(asking, target, began)
 	})
 	err := o.bursts(bursting, asking, target, users, dead)
 	watching.Wait()
@@ -50,9 +50,7 @@ func RunOutage(
 	case err != nil:
 		return o, err
 	}
-	if probe != nil {
-		o.Writes = append(o.Writes, *probe)
-	}
+	o.Writes, o.Failed = append(o.Writes, after.Writes...), append(o.Failed, after.Failed...)
 	if o.ReadAfter > 0 {
 		o.Final, err = target.counter(ctx, within) // an instance may still connect to the dead master, although another one has answered before
 	}
@@ -96,16 +94,18 @@ func (o *Outage) add(answers []answer) {
 	}
 }
 
-// watch measures when the counter can be read and when a view is confirmed. The view counts.
-func (o *Outage) watch(ctx context.Context, target Target, began time.Time) *Write {
-	if target.retry(ctx, http.MethodGet, "/pview", nil) != nil {
-		return nil
+// watch measures when the counter can be read and when a view is confirmed. It returns the views that it has sent.
+func (o *Outage) watch(ctx context.Context, target Target, began time.Time) (sent Views) {
+	if target.retry(ctx, http.MethodGet, "/pview", nil, ignored) != nil {
+		return sent
 	}
 	o.ReadAfter = time.Since(began)
 	var write Write
-	if target.retry(ctx, http.MethodPost, "/"+o.Version+"/pview", &write) != nil {
-		return nil
+	failed := func(err error) { sent.Failed = append(sent.Failed, err.Error()) }
+	if target.retry(ctx, http.MethodPost, "/"+o.Version+"/pview", &write, failed) != nil {
+		return sent
 	}
 	o.BackAfter = time.Since(began)
-	return &write
+	sent.Writes = []Write{write}
+	return sent
 }

@@ -3,6 +3,7 @@ package burst_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -104,6 +105,32 @@ func lateReader(t *testing.T, target burst.Target) burst.Target {
 	server := httptest.NewServer(proxy)
 	t.Cleanup(server.Close)
 	return burst.Target{URL: server.URL}
+}
+
+// Views that are repeated until one is confirmed may count without an answer. The record has each of them.
+func TestEachRepeatedViewOfAnOutageIsInItsRecord(t *testing.T) {
+	t.Parallel()
+	const failing = 10 // more than the bursts can have: one is on its way, and they end with the first failure
+	var left, value atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.Method {
+		case http.MethodPut:
+			value.Store(0)
+		case http.MethodPost:
+			value.Add(1)
+			if left.Add(-1) >= 0 {
+				http.Error(w, "counted without an answer", http.StatusBadGateway)
+				return
+			}
+		}
+		fmt.Fprintf(w, `{"instance": "app-1", "value": %d}`, value.Load())
+	}))
+	t.Cleanup(server.Close)
+	kill := func(context.Context) error { left.Store(failing); return nil }
+	o, err := burst.RunOutage(testenv.Context(t), burst.Target{URL: server.URL}, "v3", 2, kill, time.Minute)
+	if err != nil || len(o.Failed) != failing || o.Final != int64(len(o.Writes)+failing) {
+		t.Errorf("%v: %d of %d views without an answer, %d confirmed, final %d", err, len(o.Failed), failing, len(o.Writes), o.Final)
+	}
 }
 
 func TestAnOutageNeedsADeadMaster(t *testing.T) {

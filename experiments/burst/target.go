@@ -147,11 +147,14 @@ const (
 func (t Target) read(ctx context.Context, path string, within time.Duration, result any) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	return t.retry(ctx, http.MethodGet, path, result)
+	return t.retry(ctx, http.MethodGet, path, result, ignored)
 }
 
-// retry sends a request until there is an answer or ctx ends: then the error is that of the last attempt.
-func (t Target) retry(ctx context.Context, method, path string, result any) error {
+func ignored(error) {}
+
+// retry sends a request until there is an answer or ctx ends: then the error is that of the last attempt. failed is told each error. NOT
+// guaranteed: that a request with an error has done nothing.
+func (t Target) retry(ctx context.Context, method, path string, result any, failed func(error)) error {
 	for {
 		one, cancel := context.WithTimeout(ctx, callTimeout)
 		err := t.call(one, method, path, "", result)
@@ -159,6 +162,7 @@ func (t Target) retry(ctx context.Context, method, path string, result any) erro
 		if err == nil {
 			return nil
 		}
+		failed(err)
 		select {
 		case <-ctx.Done():
 			return err

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/docker/go-units"
 	"golang.org/x/sync/errgroup"
 
 	"locklab/experiments"
@@ -39,6 +40,7 @@ type Size struct {
 	First, Last  time.Duration // the shortest and the longest burst
 	Removed      time.Duration // from `kubectl delete` to the end of the last namespace
 	Pods         int           // of all labs
+	Requested    share         // by all pods of the labs: Kubernetes chooses nodes by it
 }
 
 // Need is what all pods use, and the whole machine.
@@ -49,32 +51,43 @@ type Need struct {
 	Of         int     // processors of the machine
 }
 
-// perNode is how many pods a kubelet takes unless it is told otherwise.
-const perNode = 110
+// Pods.
+const (
+	perNode = 110 // that a kubelet takes unless it is told otherwise
+	spare   = 10  // for pods of the cluster itself on a node, such as those of its network
+	jobs    = 2   // with load, for each lab
+)
 
-// share is memory of pods and nodes in bytes, and processors of the whole machine.
+// share is memory in bytes, and processors.
 type share struct {
 	Memory     int64
 	Processors float64
 }
 
+func (s share) plus(other share, times float64) share {
+	return share{s.Memory + int64(float64(other.Memory)*times), s.Processors + other.Processors*times}
+}
+
 // Estimate is what a class needs that did not run.
 type Estimate struct {
-	share
-	Each                       share // what each lab beyond the smaller class has added
-	Labs, Pods, Nodes, PerNode int
-	Doubt                      string // why nothing can be said; empty: it can
+	Requested share // by the pods
+	Used      share // by the pods and the nodes' programs: memory after a burst, processors without load
+	Each      share // what each lab beyond the smaller class has added to the use
+	Labs      int
+	Pods      int    // with the load jobs
+	Nodes     int    // that take so many pods
+	Doubt     string // why nothing can be said; empty: it can
 }
 
 // Of adds as many labs to the larger class that ran. NOT guaranteed: that the machine has as many processors as a burst of all would use.
 func (c Class) Of(participants int) Estimate {
 	small, large := c.Sizes[0], c.Sizes[len(c.Sizes)-1]
-	e := Estimate{Labs: participants + 1, PerNode: perNode}
-	labs, more := large.Labs()-small.Labs(), e.Labs-large.Labs()
-	e.Each = share{(large.Memory() - small.Memory()) / int64(labs), (large.Idle.Machine - small.Idle.Machine) / float64(labs)}
-	e.share = share{large.Memory() + int64(more)*e.Each.Memory, large.Idle.Machine + float64(more)*e.Each.Processors}
-	e.Pods = large.Pods / large.Labs() * e.Labs
-	e.Nodes = (e.Pods + perNode - 1) / perNode
+	e := Estimate{Labs: participants + 1}
+	e.Each = share{}.plus(large.used().plus(small.used(), -1), 1/float64(large.Labs()-small.Labs()))
+	e.Used = large.used().plus(e.Each, float64(e.Labs-large.Labs()))
+	e.Requested = share{}.plus(large.Requested, float64(e.Labs)/float64(large.Labs()))
+	e.Pods = (large.Pods/large.Labs() + jobs) * e.Labs
+	e.Nodes = (e.Pods + perNode - spare - 1) / (perNode - spare)
 	switch {
 	case e.Each.Memory <= 0 || e.Each.Processors <= 0:
 		e.Doubt = "the larger class did not need more than the smaller one"
@@ -87,8 +100,8 @@ func (c Class) Of(participants int) Estimate {
 // busiest is the part of the processors beyond which a load is no longer measured whole.
 const busiest = 0.8
 
-// Memory is that of the pods and of the nodes' programs after the bursts, in bytes.
-func (s Size) Memory() int64 { return s.Loaded + s.Programs }
+// used is the memory of the pods and of the nodes' programs after the bursts, and the processors of the machine without load.
+func (s Size) used() share { return share{s.Loaded + s.Programs, s.Idle.Machine} }
 
 // Labs is how many there are, with that of the trainer.
 func (s Size) Labs() int { return s.Participants + 1 }
@@ -97,6 +110,7 @@ const (
 	host          = "10.99.0.11" // the first node, as deploy/kubernetes/engine/cluster has it
 	idleFor       = 30 * time.Second
 	settlesIn     = 30 * time.Second // from the last ready pod: its start keeps the processors busy
+	refused       = 8                // instances of a lab: more than its quota has
 	refusedWithin = time.Minute
 	simultaneous  = 3 // labs that send a burst: with seven, Redis was too late for a read on two processors
 	answersWithin = 10 * time.Second
@@ -159,8 +173,35 @@ func (l *lab) apply(ctx context.Context, s *Size) error {
 	}
 	s.Ready = time.Since(began)
 	pods, err := l.kubectl(ctx, "get", "pods", "--all-namespaces", "--output=name")
+	if err != nil {
+		return err
+	}
 	s.Pods = len(strings.Fields(pods))
+	quotas, err := l.kubectl(ctx, "get", "quota", "--all-namespaces",
+		`--output=jsonpath={range .items[*]}{.status.used.requests\.cpu} {.status.used.requests\.memory}{"\n"}{end}`)
+	if err != nil {
+		return err
+	}
+	s.Requested, err = requested(quotas)
 	return err
+}
+
+// requested sums what quotas have counted: a line has processors and bytes, as 280m and 584Mi.
+func requested(quotas string) (sum share, err error) {
+	for line := range strings.Lines(quotas) {
+		cpu, memory, _ := strings.Cut(strings.TrimSpace(line), " ")
+		milli, thousandths := strings.CutSuffix(cpu, "m")
+		processors, failed := strconv.ParseFloat(milli, 64)
+		if thousandths {
+			processors /= 1000
+		}
+		bytes, unknown := units.RAMInBytes(memory + "B")
+		if err := errors.Join(failed, unknown); err != nil {
+			return share{}, fmt.Errorf("the use of a quota is %q: %w", line, err)
+		}
+		sum = sum.plus(share{bytes, processors}, 1)
+	}
+	return sum, nil
 }
 
 // idle measures the labs without load.
@@ -258,7 +299,7 @@ func lead(ctx context.Context, address, token string) (status int, err error) {
 // checkQuota checks that a lab which wants many instances is refused them, so that it takes nothing from the others.
 func (l *lab) checkQuota(ctx context.Context, _ *Size) error {
 	one := l.of(1)
-	if _, err := one.kubectl(ctx, "scale", "statefulset", "app", "--replicas=20"); err != nil {
+	if _, err := one.kubectl(ctx, "scale", "statefulset", "app", fmt.Sprintf("--replicas=%d", refused)); err != nil {
 		return err
 	}
 	for began := time.Now(); time.Since(began) < refusedWithin; {
@@ -270,7 +311,7 @@ func (l *lab) checkQuota(ctx context.Context, _ *Size) error {
 			return err
 		}
 	}
-	return fmt.Errorf("no quota has refused 20 instances within %s", refusedWithin)
+	return fmt.Errorf("no quota has refused %d instances within %s", refused, refusedWithin)
 }
 
 // remove takes all labs away, by the command that the script prints.

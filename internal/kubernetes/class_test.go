@@ -16,9 +16,13 @@ import (
 // measured is a class of three and of six participants. Each lab more takes half a GiB, and a quarter of a processor of four.
 func measured() Class {
 	return Class{Sizes: []Size{
-		{Participants: 3, Pods: 48, Idle: Need{Memory: 1 << 30, Processors: 1, Machine: 2, Of: 4}, Loaded: 3 << 30, Programs: 1 << 30},
 		{
-			Participants: 6, Pods: 84, Idle: Need{Memory: 2 << 30, Processors: 1.5, Machine: 2.75, Of: 4}, Loaded: 4 << 30,
+			Participants: 3, Pods: 48, Requested: share{2 << 30, 1}, Loaded: 3 << 30, Programs: 1 << 30,
+			Idle: Need{Memory: 1 << 30, Processors: 1, Machine: 2, Of: 4},
+		},
+		{
+			Participants: 6, Pods: 84, Requested: share{3.5 * (1 << 30), 1.75}, Loaded: 4 << 30,
+			Idle:     Need{Memory: 2 << 30, Processors: 1.5, Machine: 2.75, Of: 4},
 			Programs: 1.5 * (1 << 30),
 			First:    time.Second, Last: time.Minute,
 		},
@@ -29,11 +33,11 @@ func measured() Class {
 func TestAClassIsEstimated(t *testing.T) {
 	c := measured()
 	got := c.Of(25) // 26 labs: 19 more than ran
-	if got.Memory != 15*(1<<30) || math.Abs(got.Processors-7.5) > 1e-9 || got.Labs != 26 || got.Pods != 312 || got.Nodes != 3 ||
-		got.Doubt != "" {
+	if got.Used.Memory != 15*(1<<30) || math.Abs(got.Used.Processors-7.5) > 1e-9 || got.Labs != 26 || got.Pods != 364 || got.Nodes != 4 ||
+		got.Requested != (share{13 << 30, 6.5}) || got.Doubt != "" {
 		t.Errorf("25 participants need %+v", got)
 	}
-	if same := c.Of(6); same.Memory != c.Sizes[1].Memory() || same.Nodes != 1 {
+	if same := c.Of(6); same.Used != c.Sizes[1].used() || same.Nodes != 1 {
 		t.Errorf("six participants need %+v", same)
 	}
 	busy, shrunk, calm := measured(), measured(), measured()
@@ -64,9 +68,10 @@ func TestThePageHasTheClass(t *testing.T) {
 	for _, want := range []string{
 		"burst of v0, v3, v4 through its own address, 3 labs at a time",
 		"| 6 | 7 | 84 | 0.0 s | 2.00 GiB | 4.00 GiB | 1.50 GiB | 1.50 | 2.75 | 1.0 s to 60.0 s | 0.0 s |",
-		"**25 participants need 15.00 GiB of memory on their nodes, and 7.5 processors without load",
+		"**25 participants need 4 nodes, which together have 13.00 GiB of memory and 6.5 processors to allocate.",
+		"The pods and the nodes' programs use 15.00 GiB, and 7.5 processors without load.",
 		"0.50 GiB of memory after its burst, and 0.25 processors",
-		"The 26 labs have 312 pods. A node takes 110 pods unless its kubelet says otherwise, so they need 3 nodes.",
+		"With two load jobs each, the 26 labs have 364 pods.",
 	} {
 		if !strings.Contains(part, want) {
 			t.Errorf("not on the page: %s\n%s", want, part)
@@ -77,6 +82,19 @@ func TestThePageHasTheClass(t *testing.T) {
 	part = text(busy)
 	if !strings.Contains(part, "**Nothing can be said of 25 participants:** the larger") || strings.Contains(part, "GiB of memory on") {
 		t.Errorf("a busy machine: %s", part)
+	}
+}
+
+// The requests of all pods are the sum of what the quotas have counted. A quota that has counted nothing yet is an error.
+func TestRequestsAreSummed(t *testing.T) {
+	sum, err := requested("280m 584Mi\n1500m 1Gi\n2 512Mi\n")
+	if want := (share{2120 << 20, 3.78}); err != nil || sum.Memory != want.Memory || math.Abs(sum.Processors-want.Processors) > 1e-9 {
+		t.Errorf("%+v, %v", sum, err)
+	}
+	for _, unknown := range []string{"280m 584Mi\n \n", "280m\n", "x 1Gi\n"} {
+		if _, err := requested(unknown); err == nil || !strings.Contains(err.Error(), "the use of a quota") {
+			t.Errorf("%q: %v", unknown, err)
+		}
 	}
 }
 

@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
+	"slices"
 	"strings"
 	"time"
 
@@ -158,6 +159,10 @@ func (l *lab) byService(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if _, err := l.kubectl(ctx, "run", "chance", "--rm", "--attach", "--restart=Never", "--image=locklab:dev", "--",
+		"burst", "--instances=3", "--by-chance", "--versions=v3", "http://app:8080"); err != nil { // as deploy/kubernetes/README.md has it
+		return err
+	}
 	plan := burst.Plan{Users: 666, Drivers: 20, Rounds: 1, Versions: []string{"v1", "v3"}, Instances: 3}
 	r, err := plan.Run(ctx, target, func(burst.Event) {})
 	if err != nil {
@@ -177,10 +182,11 @@ func (l *lab) outage(ctx context.Context) error {
 		return err
 	}
 	o := &l.result.Outage
-	if err := l.choose(ctx, o); err != nil {
+	masters, err := l.choose(ctx, o)
+	if err != nil {
 		return err
 	}
-	l.say("%s is killed, with %s", o.Node, strings.Join(o.Lost, ", "))
+	l.say("%s is killed, with %s; masters: %v", o.Node, strings.Join(o.Lost, ", "), masters)
 	// The requests come in by a node that stays: they would all end with it.
 	if _, err := output(ctx, engine+"/cluster", "enter", strings.TrimPrefix(o.Stays, "node")); err != nil {
 		return err
@@ -190,53 +196,43 @@ func (l *lab) outage(ctx context.Context) error {
 		_, err := output(ctx, engine+"/cluster", "kill", l.cluster(), strings.TrimPrefix(o.Node, "node"))
 		return err
 	}
-	o.Loss, err = nodeloss.Run(ctx, target, o.Replaces, kill, func(after time.Duration) {
+	o.Loss, err = nodeloss.Run(ctx, target, masters, kill, func(after time.Duration) {
 		l.say("back after %s; waiting until every request is answered", after)
 	})
 	return err
 }
 
-// choose takes a node whose end the topology must survive. It has no database, and no server of Redis that nothing replaces. Behind
-// sentinels and in a cluster it has a master.
-func (l *lab) choose(ctx context.Context, o *Outage) error {
+// choose takes a node whose end the topology must survive, and returns the masters of Redis that end with it. The node has no database, and
+// no master that nothing replaces. Behind sentinels and in a cluster it has a master.
+func (l *lab) choose(ctx context.Context, o *Outage) (killed []string, err error) {
 	text, err := l.kubectl(ctx, "get", "pods", `--output=jsonpath={range .items[*]}{.metadata.name} {.spec.nodeName}{"\n"}{end}`)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	on := map[string][]string{}
 	at := map[string]string{}
 	for line := range strings.Lines(text) {
 		if pod, node, both := strings.Cut(strings.TrimSpace(line), " "); both {
-			on[node], at[pod] = append(on[node], pod), node
+			at[pod] = node
 		}
 	}
-	stays := map[string]bool{at["mysql-0"]: true}
-	dies := ""
-	switch l.topology {
-	case "single":
-		stays[at["redis-single-0"]] = true
-	case "master-slave":
-		stays[at["redis-1"]] = true
-	case "sentinel":
-		dies = at["redis-1"]
-	case "cluster":
-		for i := 1; i <= 3 && dies == ""; i++ {
-			if node := at["cluster-"+strconv.Itoa(i)]; !stays[node] {
-				dies = node
-			}
-		}
+	masters, err := nodeloss.Masters(slices.Sorted(maps.Keys(at)), func(pod string) (string, error) {
+		return l.kubectl(ctx, "exec", pod, "--", "sh", "-c", nodeloss.Role)
+	})
+	if err != nil {
+		return nil, err
 	}
-	for node := range on {
-		if dies == "" && !stays[node] {
+	if len(masters) == 0 {
+		return nil, fmt.Errorf("no pod says that it is a master with the counter: %s", text)
+	}
+	o.Stays = at["mysql-0"]
+	for _, node := range slices.Sorted(maps.Values(at)) {
+		on := func(pod string) bool { return at[pod] == node }
+		killed = slices.DeleteFunc(slices.Clone(masters), func(pod string) bool { return !on(pod) })
+		if node != o.Stays && (len(killed) > 0) == nodeloss.Promotes(l.topology) {
 			o.Node = node
+			o.Lost = slices.DeleteFunc(slices.Sorted(maps.Keys(at)), func(pod string) bool { return !on(pod) })
+			return killed, nil
 		}
 	}
-	if dies != "" {
-		o.Node, o.Replaces = dies, true
-	}
-	if o.Node == "" || stays[o.Node] {
-		return fmt.Errorf("no node can be killed: MySQL is on %s, and Redis' master is there, too: %s", at["mysql-0"], text)
-	}
-	o.Lost, o.Stays = on[o.Node], at["mysql-0"]
-	return nil
+	return nil, fmt.Errorf("no node can be killed: MySQL is on %s, and the masters are %v: %s", o.Stays, masters, text)
 }

@@ -3,32 +3,59 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 )
 
-// The node that is killed has no database, and no server of Redis that nothing replaces. Behind sentinels and in a cluster it has a master.
+// The node that is killed has no database, and no master that nothing replaces. Behind sentinels and in a cluster it has a master.
 func TestWhichNodeIsKilled(t *testing.T) {
 	bin := t.TempDir()
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 	for _, c := range []struct {
 		topology, pods, node string // empty: none can be killed
-		replaces             bool
+		master, killed       string
 	}{
-		{"single", "mysql-0 a|redis-single-0 b|app-1 c", "c", false},
-		{"master-slave", "mysql-0 a|redis-1 b|redis-2 c", "c", false},
-		{"sentinel", "mysql-0 a|redis-1 b|redis-2 c", "b", true},
-		{"cluster", "mysql-0 a|cluster-1 a|cluster-2 b|cluster-3 c", "b", true},
-		{"sentinel", "mysql-0 a|redis-1 a|redis-2 c", "", true},
-		{"single", "mysql-0 a|redis-single-0 b", "", false},
+		{"single", "mysql-0 a|redis-single-0 b|app-1 c", "c", "redis-single-0", ""},
+		{"master-slave", "mysql-0 a|redis-1 b|redis-2 c", "c", "redis-1", ""},
+		{"sentinel", "mysql-0 a|redis-1 b|redis-2 c", "b", "redis-1", "redis-1"},
+		{"sentinel", "mysql-0 a|redis-1 b|redis-2 c", "c", "redis-2", "redis-2"},
+		{"cluster", "mysql-0 a|cluster-1 a|cluster-2 b|cluster-3 c", "b", "cluster-", "cluster-2"},
+		{"sentinel", "mysql-0 a|redis-1 a|redis-2 c", "", "redis-1", ""},
+		{"single", "mysql-0 a|redis-single-0 b", "", "redis-single-0", ""},
 	} {
-		says := "#!/bin/sh\ntr '|' '\\n' <<END\n" + c.pods + "\nEND\n"
+		says := `#!/bin/sh
+case "$4 $5" in
+"exec ` + c.master + `"*) echo master ;;
+exec*) echo slave ;;
+get*) tr '|' '\n' <<END
+` + c.pods + `
+END
+esac
+`
 		if err := os.WriteFile(filepath.Join(bin, "kubectl"), []byte(says), 0o755); err != nil {
 			t.Fatal(err)
 		}
 		var o Outage
-		err := (&lab{dir: bin, topology: c.topology}).choose(t.Context(), &o)
-		if (err == nil) != (c.node != "") || err == nil && (o.Node != c.node || o.Replaces != c.replaces || o.Stays != "a" || len(o.Lost) != 1) {
-			t.Errorf("%s on %s: %+v, %v", c.topology, c.pods, o, err)
+		killed, err := (&lab{dir: bin, topology: c.topology}).choose(t.Context(), &o)
+		if (err == nil) != (c.node != "") || strings.Join(killed, " ") != c.killed {
+			t.Errorf("%s on %s: %v, %v", c.topology, c.pods, killed, err)
+		}
+		if err == nil && (o.Node != c.node || o.Stays != "a" || len(o.Lost) != 1) {
+			t.Errorf("%s on %s: %+v", c.topology, c.pods, o)
+		}
+	}
+}
+
+// The page names the masters of Redis that were killed, and says so where there was none.
+func TestThePageNamesTheKilledMasters(t *testing.T) {
+	with := Result{Topology: "sentinel", Outage: Outage{Lost: []string{"app-1", "redis-1"}}}
+	with.Outage.Masters = []string{"redis-1"}
+	without := Result{Topology: "single", Outage: Outage{Lost: []string{"app-3"}}}
+	page, err := pageOf(findings{All: []Result{with, without}, Class: measured()}, time.Now(), "abc")
+	for _, want := range []string{"| sentinel | app-1, redis-1 | redis-1 | 0 |", "| single | app-3 | none | 0 |"} {
+		if err != nil || !strings.Contains(page, want) {
+			t.Errorf("%v: not on the page: %s", err, want)
 		}
 	}
 }

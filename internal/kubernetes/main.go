@@ -17,6 +17,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/compose-spec/compose-go/v2/types"
+
 	"locklab/internal/machine"
 	"locklab/internal/marked"
 	"locklab/stack/compose"
@@ -92,10 +94,14 @@ type findings struct {
 // runAll runs the topologies and the class, one after the other.
 func runAll(ctx context.Context, names []string) (all findings, err error) {
 	prepare := func(dir string) ([]string, error) {
+		images, err := machine.Images(ctx, func(s types.ServiceConfig) bool { return s.Name != "jmeter" })
+		if err != nil {
+			return nil, err
+		}
 		bin, err := output(ctx, engine+"/build")
 		bin = strings.TrimSpace(bin)
 		if err == nil {
-			err = saveImages(ctx, bin, dir)
+			err = saveImages(ctx, bin, dir, images)
 		}
 		return []string{"KUBERNETES_BIN=" + bin, "PATH=" + bin + ":" + os.Getenv("PATH")}, err
 	}
@@ -126,18 +132,8 @@ var programs = []machine.Program{
 	{File: "openssl", Debian: "openssl"},
 }
 
-// saveImages writes the images of the lab that are in Docker, and that of a pod's sandbox, into dir.
-func saveImages(ctx context.Context, bin, dir string) error {
-	project, err := compose.Load(ctx, ".", "", "BACKENDS=1")
-	if err != nil {
-		return err
-	}
-	images := []string{pause}
-	for name, service := range project.Files.Services {
-		if name != "jmeter" && !slices.Contains(images, service.Image) {
-			images = append(images, service.Image)
-		}
-	}
+// saveImages writes the images, and that of a pod's sandbox, into dir.
+func saveImages(ctx context.Context, bin, dir string, images []string) error {
 	program, err := os.ReadFile(filepath.Join(bin, "pause"))
 	if err != nil {
 		return err
@@ -151,7 +147,7 @@ func saveImages(ctx context.Context, bin, dir string) error {
 	}
 	defer func() { _, _ = output(context.WithoutCancel(ctx), "docker", "rmi", pause) }()
 	fmt.Fprintln(os.Stderr, "saving the images of the lab")
-	_, err = output(ctx, "docker", append([]string{"save", "--output", filepath.Join(dir, "images.tar")}, images...)...)
+	_, err = output(ctx, "docker", append([]string{"save", "--output", filepath.Join(dir, "images.tar"), pause}, images...)...)
 	return err
 }
 

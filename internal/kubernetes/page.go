@@ -36,7 +36,7 @@ func executed(name string, all findings, began time.Time, commit string) (string
 	var b strings.Builder
 	err := pageTemplate.ExecuteTemplate(&b, name, map[string]any{
 		"All": all.All, "Class": all.Class, "Users": users, "Kinds": things, "Versions": lossless(), "Simultaneous": simultaneous,
-		"Began": began, "Commit": commit, "Reading": nodeloss.Reading,
+		"Refused": refused, "Began": began, "Commit": commit, "Reading": nodeloss.Reading,
 		"Took": time.Since(began).Round(time.Second),
 	})
 	return b.String(), err
@@ -54,7 +54,7 @@ func (c Class) String() (all string) {
 	for _, s := range c.Sizes {
 		all += fmt.Sprintf(
 			"class: %d participants: ready after %s; %s and after bursts %s for pods, %s with the nodes; without load %.2f processors and %.2f\n",
-			s.Participants, seconds(s.Ready), gib(s.Idle.Memory), gib(s.Loaded), gib(s.Memory()), s.Idle.Processors, s.Idle.Machine,
+			s.Participants, seconds(s.Ready), gib(s.Idle.Memory), gib(s.Loaded), gib(s.used().Memory), s.Idle.Processors, s.Idle.Machine,
 		)
 	}
 	return all

@@ -14,13 +14,15 @@ import (
 
 const (
 	inside = "inside" // the first argument of the process in the namespaces
+	clean  = "clean"  // the only argument of the command that removes what a killed run has left
 	saved  = "result.json"
+	before = "settings.json" // of the kernel, before the run
 )
 
 // Cluster runs in namespaces of its own, once for each of several names, such as topologies.
 type Cluster struct {
 	Name     string    // of the command and of its folder
-	Script   string    // with the argument clean, it removes control groups: they belong to no namespace
+	Script   string    // with the argument clean, it removes control groups: they belong to no namespace; with check, it says what it lacks
 	Programs []Program // that it starts
 	Kinds    []Kind    // that it could leave
 	Settings []string  // files of the kernel's settings that it changes
@@ -29,15 +31,18 @@ type Cluster struct {
 	Inside func(ctx context.Context, dir, name string) (result any, err error)
 }
 
-// Main is the command. It ends with 1 after an error, and Ctrl-C ends ctx.
+// Main is the command. It ends with 1 after an error, and Ctrl-C ends ctx. With the argument clean it removes what a killed run has left.
 func (c Cluster) Main(run func(ctx context.Context, names []string) error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	var err error
-	if len(os.Args) > 3 && os.Args[1] == inside {
-		err = c.runInside(ctx, os.Args[2], os.Args[3])
-	} else {
-		err = run(ctx, os.Args[1:])
+	switch args := os.Args[1:]; {
+	case len(args) == 3 && args[0] == inside:
+		err = c.runInside(ctx, args[1], args[2])
+	case len(args) == 1 && args[0] == clean:
+		err = c.clean(ctx)
+	default:
+		err = run(ctx, args)
 	}
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", c.Name, err)
@@ -65,22 +70,28 @@ func (c Cluster) Run(
 	if err := Missing(c.Programs); err != nil {
 		return err
 	}
-	before, err := Look(c.Kinds, c.Settings)
-	if err := errors.Join(err, c.alone(before)); err != nil {
+	now, err := Look(c.Kinds, c.Settings)
+	if err := errors.Join(err, c.alone(now)); err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "locklab-"+c.Name+"-")
+	if _, err := Output(ctx, nil, c.Script, "check"); err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", c.folder())
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if err := now.save(filepath.Join(dir, before)); err != nil {
+		return err
+	}
 	env, err := prepare(dir)
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
 		result := found(name)
-		if err := c.isolated(ctx, before, filepath.Join(dir, name), name, env, result); err != nil {
+		if err := c.isolated(ctx, now, filepath.Join(dir, name), name, env, result); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		fmt.Fprint(os.Stderr, result)
@@ -96,11 +107,32 @@ func (c Cluster) alone(now State) error {
 			there = append(there, now.left[kind.Name]...)
 		}
 	}
-	if len(there) == 0 {
-		return nil
+	folders, err := c.folders()
+	if there = append(there, folders...); len(there) == 0 {
+		return err
 	}
-	return fmt.Errorf("another run is under way, or one that was killed has left this: %s\nIf there is none, `%s clean` removes it",
-		strings.Join(there, ", "), c.Script)
+	return fmt.Errorf("another run is under way, or one that was killed has left this: %s\nIf there is none, `make %s %s=clean` removes it",
+		strings.Join(there, ", "), c.Name, strings.ToUpper(c.Name))
+}
+
+// folder is the pattern of the folder of a run.
+func (c Cluster) folder() string { return "locklab-" + c.Name + "-*" }
+
+func (c Cluster) folders() ([]string, error) {
+	return filepath.Glob(filepath.Join(os.TempDir(), c.folder()))
+}
+
+// clean removes what a run has left that was killed: its control groups, its settings of the kernel, and its folder. It changes nothing
+// while a process of the run is there.
+func (c Cluster) clean(ctx context.Context) error {
+	if _, err := Output(ctx, nil, c.Script, "clean"); err != nil {
+		return err
+	}
+	folders, err := c.folders()
+	for _, dir := range folders {
+		err = errors.Join(err, restore(filepath.Join(dir, before)), os.RemoveAll(dir))
+	}
+	return err
 }
 
 // isolated runs one name, and decodes its result into found. Whatever happens, the machine is as it was before.

@@ -99,3 +99,54 @@ func TestAClusterThatCannotStart(t *testing.T) {
 		t.Errorf("the folder %s is left: %v", folder, err)
 	}
 }
+
+// A killed run leaves things that `clean` removes, and the settings are those from before it. Until then no run begins.
+func TestWhatAKilledRunLeftIsRemoved(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	setting := filepath.Join(t.TempDir(), "panic")
+	write := func(value string) {
+		if err := os.WriteFile(setting, []byte(value), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("0")
+	c, folder := Cluster{Name: "small", Script: "true", Settings: []string{setting}}, ""
+	prepare := func(dir string) ([]string, error) {
+		folder = dir
+		write("10")
+		if err := os.CopyFS(dir+"0", os.DirFS(dir)); err != nil { // this copy stays, as after kill -9
+			t.Error(err)
+		}
+		return nil, errors.New("killed")
+	}
+	found := func(string) fmt.Stringer { return nil }
+	if err := c.Run(t.Context(), []string{"a"}, prepare, found); err == nil {
+		t.Fatal("it was not killed")
+	}
+	err := c.Run(t.Context(), []string{"a"}, prepare, found)
+	if err == nil || !strings.Contains(err.Error(), folder+"0") || !strings.Contains(err.Error(), "`make small SMALL=clean`") {
+		t.Errorf("beside what a killed run has left: %v", err)
+	}
+	used := c
+	used.Script = "false" // a process of the run is there
+	if err := used.clean(t.Context()); err == nil {
+		t.Error("a run was removed that is under way")
+	}
+	if err := c.clean(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	value, err := os.ReadFile(setting)
+	left, _ := filepath.Glob(folder + "*")
+	if err != nil || string(value) != "0" || len(left) > 0 {
+		t.Errorf("the setting is %q (%v), and %v is left", value, err, left)
+	}
+}
+
+// Nothing is prepared on a machine that the script refuses.
+func TestAClusterThatTheScriptRefuses(t *testing.T) {
+	c := Cluster{Name: "small", Script: "false"}
+	prepare := func(string) ([]string, error) { t.Error("it was prepared"); return nil, nil }
+	if err := c.Run(t.Context(), []string{"a"}, prepare, func(string) fmt.Stringer { return nil }); err == nil {
+		t.Error("the script was not asked")
+	}
+}

@@ -5,6 +5,7 @@ package machine
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -69,6 +70,28 @@ func Look(kinds []Kind, settings []string) (State, error) {
 		}
 	}
 	return s, errors.Join(failed...)
+}
+
+// save writes the settings into a file, from which restore reads them.
+func (s State) save(file string) error {
+	text, err := json.Marshal(s.settings)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, text, 0o600)
+}
+
+// restore writes the settings back that a file has. Without the file it does nothing: the run was killed before it changed one.
+func restore(file string) error {
+	text, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var s State
+	if err == nil {
+		err = json.Unmarshal(text, &s.settings)
+	}
+	return errors.Join(err, s.Restore())
 }
 
 // Restore writes the settings back that differ. The error joins those that could not be written.

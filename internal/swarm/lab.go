@@ -26,7 +26,6 @@ type Result struct {
 	Bursts   burst.Results // through nginx
 	Loss     nodeloss.Loss
 	Lost     []string // the services whose tasks were on the engine that was killed
-	Masters  []string // those of them that were masters of Redis, and that the topology replaces
 	Replaced []string // those of them that Swarm has started on the other one
 }
 
@@ -218,13 +217,12 @@ func (l *lab) loss(ctx context.Context) error {
 	if l.result.Lost, err = lost(l.topology, before, masters); err != nil {
 		return err
 	}
-	l.result.Masters = masters
 	l.say("%s is killed, with %s; masters: %v", second, strings.Join(l.result.Lost, ", "), masters)
 	kill := func(ctx context.Context) error {
 		_, err := output(ctx, engines, "kill", strings.TrimPrefix(second, "engine"))
 		return err
 	}
-	l.result.Loss, err = nodeloss.Run(ctx, burst.Target{URL: url}, len(masters) > 0, kill, func(after time.Duration) {
+	l.result.Loss, err = nodeloss.Run(ctx, burst.Target{URL: url}, masters, kill, func(after time.Duration) {
 		l.say("back after %s; waiting until every request is answered", after)
 	})
 	if err != nil {
@@ -239,54 +237,21 @@ func (l *lab) loss(ctx context.Context) error {
 	return err
 }
 
-// masters asks each Redis with the counter on the second engine for its role, and returns those that are masters.
-func (l *lab) masters(ctx context.Context, at map[string]string) (masters []string, err error) {
-	for _, name := range slices.Sorted(maps.Keys(at)) {
-		if at[name] != second || !hasViews(name) {
-			continue
-		}
+// masters are those of Redis on the second engine.
+func (l *lab) masters(ctx context.Context, at map[string]string) ([]string, error) {
+	services := slices.DeleteFunc(slices.Sorted(maps.Keys(at)), func(name string) bool { return at[name] != second })
+	return nodeloss.Masters(services, func(name string) (string, error) {
 		container, err := l.dockerAt(ctx, second, "ps", "--quiet", "--filter", "label=com.docker.swarm.service.name=lab_"+name)
 		if err != nil {
-			return nil, err
+			return "", err
 		}
-		// The container has the password: the client takes it from REDISCLI_AUTH.
-		said, err := l.dockerAt(ctx, second, "exec", strings.TrimSpace(container), "sh", "-c", `redis-cli -p "$PORT" role`)
-		if err != nil {
-			return nil, err
-		}
-		master, err := isMaster(said)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		if master {
-			masters = append(masters, name)
-		}
-	}
-	return masters, nil
-}
-
-// hasViews reports whether a service is a Redis that has the counter. Sentinels and the nodes of RedLock have none.
-func hasViews(service string) bool {
-	return strings.HasPrefix(service, "redis-") && service != "redis-ready" || strings.HasPrefix(service, "cluster-")
-}
-
-// isMaster reads the answer to the command ROLE. An answer without a role is an error, such as the refusal of a password.
-func isMaster(said string) (bool, error) {
-	switch role, _, _ := strings.Cut(strings.TrimSpace(said), "\n"); role {
-	case "master":
-		return true, nil
-	case "slave":
-		return false, nil
-	}
-	return false, fmt.Errorf("its role is unknown: %q", said)
+		return l.dockerAt(ctx, second, "exec", strings.TrimSpace(container), "sh", "-c", nodeloss.Role)
+	})
 }
 
 // needed are the services that must not be lost, because nothing replaces them. Of the sentinels and of the masters of a cluster,
 // two of three are needed to replace a master.
 var needed = []string{"app-1", "nginx", "mysql", "sentinel-1", "sentinel-2", "cluster-1", "cluster-2"}
-
-// promoting are the topologies that make a replica the master when theirs is lost.
-var promoting = []string{"sentinel", "cluster"}
 
 // lost are the services on the second engine, of which some are masters. The error says which of them must not be there, because nothing
 // replaces it.
@@ -302,8 +267,11 @@ func lost(topology string, at map[string]string, masters []string) (services []s
 			return nil, fmt.Errorf("%s is on %s, which is killed", name, second)
 		}
 	}
-	if len(masters) > 0 && !slices.Contains(promoting, topology) {
+	switch promotes := nodeloss.Promotes(topology); {
+	case len(masters) > 0 && !promotes:
 		return nil, fmt.Errorf("the master %s is on %s, which is killed, and nobody promotes a replica", masters[0], second)
+	case len(masters) == 0 && promotes:
+		return nil, fmt.Errorf("no master is on %s, which is killed: nothing is shown by its loss", second)
 	}
 	if !slices.Contains(services, "app-2") {
 		return nil, fmt.Errorf("%s has no instance: nothing is shown by its loss", second)

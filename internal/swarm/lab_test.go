@@ -38,6 +38,7 @@ func TestWhatMayBeLost(t *testing.T) {
 		{"single", "app-1=engine1 app-2=engine2 redis-single=engine2", "redis-single", "", "the master redis-single"},
 		{"single", "app-1=engine1 app-2=engine2 mysql=engine2", "", "", "mysql"},
 		{"sentinel", "app-1=engine1 app-2=engine2 sentinel-1=engine2", "", "", "sentinel-1"},
+		{"sentinel", "app-1=engine1 app-2=engine2 redis-1=engine2", "", "", "no master"},
 		{"single", "app-1=engine1 app-2=engine1 redlock-4=engine2", "", "", "no instance"},
 	} {
 		at := map[string]string{}
@@ -52,35 +53,10 @@ func TestWhatMayBeLost(t *testing.T) {
 	}
 }
 
-// A server is a master when it says so. An answer that is no role is an error.
-func TestARoleIsRead(t *testing.T) {
-	for said, want := range map[string]struct{ master, known bool }{
-		"master\n3129659\n10.0.1.9\n6402\n":  {true, true},
-		"slave\n10.0.1.8\n6401\nconnected\n": {false, true},
-		"NOAUTH Authentication required.\n":  {},
-		"":                                   {},
-	} {
-		if master, err := isMaster(said); master != want.master || (err == nil) != want.known {
-			t.Errorf("%q: %t, %v", said, master, err)
-		}
-	}
-}
-
-// Only a Redis with the counter is asked for its role.
-func TestWhichServersHaveTheCounter(t *testing.T) {
-	for name, want := range map[string]bool{
-		"redis-single": true, "redis-1": true, "cluster-3": true, "redis-ready": false, "redlock-4": false, "sentinel-3": false, "app-2": false,
-	} {
-		if got := hasViews(name); got != want {
-			t.Errorf("%s has the counter: %t", name, got)
-		}
-	}
-}
-
 // The page has each number of a run.
 func TestTheBlockHasTheNumbers(t *testing.T) {
 	r := Result{Topology: "sentinel", UpAfter: 21 * time.Second, Ready: 22 * time.Second}
-	r.Lost, r.Masters, r.Replaced = []string{"app-2", "redis-1"}, []string{"redis-1"}, []string{"app-2"}
+	r.Lost, r.Loss.Masters, r.Replaced = []string{"app-2", "redis-1"}, []string{"redis-1"}, []string{"app-2"}
 	r.Bursts.Pageview = []burst.PageviewRow{{}, {}}
 	r.Bursts.Pageview[0].Version, r.Bursts.Pageview[1].Version = "v1", "v3"
 	r.Loss.Final, r.Loss.Failed, r.Loss.Users = 7, make([]string, 3), 8
@@ -88,15 +64,11 @@ func TestTheBlockHasTheNumbers(t *testing.T) {
 	r.Loss.ReadAfter, r.Loss.BackAfter, r.Loss.Whole = time.Second, 2*time.Second, 50*time.Second
 	text := block([]Result{r}, time.Date(2026, 11, 27, 16, 0, 0, 0, time.UTC), "abc")
 	for _, want := range []string{
-		"| sentinel | 21.0 s | 22.0 s | v1, v3 |", "| sentinel | app-2, redis-1 | app-2 | 5 | 3 | 7 | 0 | 1.0 s | 2.0 s | 50.0 s |",
-		"2026-11-27 16:00", "`abc`", "control groups", "A master of Redis was among them with sentinel (redis-1).", nodeloss.Reading,
+		"| sentinel | 21.0 s | 22.0 s | v1, v3 |", "| sentinel | app-2, redis-1 | redis-1 | app-2 | 5 | 3 | 7 | 0 | 1.0 s | 2.0 s | 50.0 s |",
+		"2026-11-27 16:00", "`abc`", "control groups", nodeloss.Reading,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in\n%s", want, text)
 		}
-	}
-	r.Masters = nil
-	if text := block([]Result{r}, time.Now(), "abc"); !strings.Contains(text, "No master of Redis was among them.") {
-		t.Errorf("a master is told of that was not there:\n%s", text)
 	}
 }

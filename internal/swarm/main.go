@@ -82,15 +82,9 @@ func runAll(ctx context.Context, topologies []string) (all []Result, err error) 
 
 // saveImages writes the images of the lab that are in Docker into dir.
 func saveImages(ctx context.Context, dir string) error {
-	project, err := compose.Load(ctx, ".", "", "BACKENDS=1")
+	images, err := machine.Images(ctx, compose.Starts)
 	if err != nil {
 		return err
-	}
-	var images []string
-	for _, service := range project.Files.Services {
-		if compose.Starts(service) && !slices.Contains(images, service.Image) {
-			images = append(images, service.Image)
-		}
 	}
 	fmt.Fprintln(os.Stderr, "saving the images of the lab")
 	_, err = output(ctx, "docker", append([]string{"save", "--output", filepath.Join(dir, "images.tar")}, images...)...)

@@ -13,7 +13,7 @@ import (
 const (
 	killing = `
 Then a burst of %d page views with v3 was sent, and further ones until some got no answer. Meanwhile the second engine lost its network,
-and each of its processes was killed: dockerd, containerd and those of its containers. %s
+and each of its processes was killed: dockerd, containerd and those of its containers.
 
 `
 	left = `
@@ -30,30 +30,16 @@ func block(all []Result, began time.Time, commit string) string {
 	var b strings.Builder
 	before := []string{"topology", "Swarm of two engines after", "all services after", "versions, all as expected"}
 	b.WriteString(marked.Table(1, before, rowsOf(all, start)))
-	fmt.Fprintf(&b, killing, users, mastersOf(all))
+	fmt.Fprintf(&b, killing, users)
 	after := []string{
-		"topology", "killed tasks", "started on the other engine", "confirmed", "no answer", "final", "lost",
+		"topology", "killed tasks", "masters of Redis among them", "started on the other engine", "confirmed", "no answer", "final", "lost",
 		"counter read after", "view confirmed after", "all answered after",
 	}
-	b.WriteString(marked.Table(3, after, rowsOf(all, end)))
+	b.WriteString(marked.Table(4, after, rowsOf(all, end)))
 	b.WriteString("\n" + nodeloss.Reading)
 	fmt.Fprintf(&b, left, strings.Join(names(), "\n- "), began.UTC().Format("2006-01-02 15:04"), commit,
 		time.Since(began).Round(time.Second))
 	return b.String()
-}
-
-// mastersOf says which of the killed servers were masters.
-func mastersOf(all []Result) string {
-	var with []string
-	for _, r := range all {
-		if len(r.Masters) > 0 {
-			with = append(with, fmt.Sprintf("%s (%s)", r.Topology, strings.Join(r.Masters, ", ")))
-		}
-	}
-	if len(with) == 0 {
-		return "No master of Redis was among them."
-	}
-	return "A master of Redis was among them with " + strings.Join(with, " and ") + "."
 }
 
 func rowsOf(all []Result, row func(Result) []string) (rows [][]string) {
@@ -76,7 +62,7 @@ func start(r Result) []string {
 func end(r Result) []string {
 	l := r.Loss
 	return []string{
-		r.Topology, strings.Join(r.Lost, ", "), strings.Join(r.Replaced, ", "), fmt.Sprint(len(l.Writes)), fmt.Sprint(len(l.Failed)),
+		r.Topology, strings.Join(r.Lost, ", "), l.Killed(), strings.Join(r.Replaced, ", "), fmt.Sprint(len(l.Writes)), fmt.Sprint(len(l.Failed)),
 		fmt.Sprint(l.Final), fmt.Sprint(l.Lost()), seconds(l.ReadAfter), seconds(l.BackAfter), seconds(l.Whole),
 	}
 }

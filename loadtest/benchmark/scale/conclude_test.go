@@ -130,12 +130,19 @@ func TestTheConclusionOfRedis(t *testing.T) {
 		busy[0].ServerCPU, busy[0].ClientCPU = 50, c.clientCPU
 		got := ofRedis(benchfile.Saved{Header: benchfile.Header{Processors: c.processors}, Runs: joined(one, busy)})
 		for _, want := range []string{
-			"carries 7000 to 14000 sections of v3 per second", "takes 100 µs of Redis with 1 key, and 50.0 with 16 keys. Here 16 keys", c.want,
+			"carries 7000 to 14000 sections of v3 per second", "takes 100 µs of Redis with 1 key, and 50.0 with 16 keys. Here 16 keys", "where each key has many waiters", c.want,
 		} {
 			if !strings.Contains(got, want) {
 				t.Errorf("%s: %s", name, got)
 			}
 		}
+	}
+	busy, handed := rates(runner.ScaleKeys+"16", "ours", 6000), rates(handedOver, "ours", 378)
+	busy[0].ServerCPU = 50
+	handed[0].ServerCPU = 700
+	want := "with 16 keys. Where each of 32 instances has one waiter it carries 1000, because every section is a hand-over. Here 16 keys"
+	if got := ofRedis(benchfile.Saved{Runs: joined(one, busy, handed)}); !strings.Contains(got, want) {
+		t.Error(got)
 	}
 	if got := ofRedis(benchfile.Saved{Runs: one}); got != unmeasured {
 		t.Error(got)
@@ -158,10 +165,11 @@ func TestTheConclusionOfMasters(t *testing.T) {
 	idle := [2]float64{0.03, 1}
 	s := gained(idle, idle, [2]float64{0.97, 2}, [2]float64{1, 3}, idle, [2]float64{0.99, 1.1}, [2]float64{0.83, 1.19}, [2]float64{1, 4})
 	s.far[3].alone = []pair{{1000, 2000}, {1000, 5000}}
-	s.checks = []check{{text: "a", predicted: 58, measured: 100}, {text: "b", predicted: 130, measured: 100}}
+	s.checks = []check{{"a", 58, 100, 120, 100}, {"b", 130, 100, 39, 100}}
 	want := "three masters carry 2.00 to 5.00 times as much with 1000 keys, and 1.00 times with 1 key.** " +
 		"It helps from 100 keys at a round trip of 0.20 ms, and from 1000 keys at a round trip of 1.00 ms. " +
-		"The model differs from a measured row by up to 42 %, and no checked row has several masters."
+		"The model differs from a measured row by up to 42 % in its rate, and by up to 61 % in the length of its turns. " +
+		"No checked row has several masters."
 	if got := ofMasters(s); !strings.HasSuffix(got, want) {
 		t.Error(got)
 	}
@@ -183,6 +191,10 @@ func TestTheLargestDifference(t *testing.T) {
 	s := simulated{checks: []check{{text: "a", predicted: 110, measured: 100}, {text: "b", predicted: 80, measured: 100}}}
 	if got := s.Largest(); !strings.Contains(got, `20 %: for "b" the model says less`) || !strings.Contains(got, "mean difference is 15 %") ||
 		!strings.Contains(got, "Use its figures as estimates.") || strings.Contains(got, "magnitude") {
+		t.Error(got)
+	}
+	turn := simulated{checks: []check{{"a", 100, 100, 126, 100}}}
+	if got := turn.Largest(); !strings.HasSuffix(got, "The length of a turn differs by up to 26 %. So use its figures as an order of magnitude.") {
 		t.Error(got)
 	}
 	s.checks = append(s.checks, check{text: "c", predicted: 200, measured: 100})

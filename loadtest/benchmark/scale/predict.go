@@ -154,7 +154,17 @@ func (s simulated) worst() (worst check, ok bool) {
 	return worst, len(s.checks) > 0
 }
 
-// Largest is the largest difference of a check, in words.
+// turnsOff is the largest difference of a turn's length in percent.
+func (s simulated) turnsOff() (largest float64) {
+	for _, c := range s.checks {
+		if c.turned > 0 {
+			largest = max(largest, math.Abs(c.perTurn/c.turned-1)*100)
+		}
+	}
+	return largest
+}
+
+// Largest are the largest differences of a check, in words.
 func (s simulated) Largest() string {
 	worst, ok := s.worst()
 	if !ok {
@@ -169,11 +179,12 @@ func (s simulated) Largest() string {
 		side = "less"
 	}
 	use := "Use its figures as estimates."
-	if math.Abs(worst.off()) > 25 {
+	if max(math.Abs(worst.off()), s.turnsOff()) > 25 {
 		use = "So use its figures as an order of magnitude."
 	}
-	return fmt.Sprintf("The largest difference is %.0f %%: for %q the model says %s than was measured. The mean difference is %.0f %%. %s",
-		math.Abs(worst.off()), worst.text, side, sum/float64(len(s.checks)), use)
+	return fmt.Sprintf("The largest difference is %.0f %%: for %q the model says %s than was measured. The mean difference is %.0f %%. "+
+		"The length of a turn differs by up to %.0f %%. %s",
+		math.Abs(worst.off()), worst.text, side, sum/float64(len(s.checks)), s.turnsOff(), use)
 }
 
 // advice is where several masters help in the model, and where they do not yet.
