@@ -208,7 +208,9 @@ func TestEtcdAWaiterOutlastsALostConnection(t *testing.T) {
 	watched := etcdClient(t, []string{must(proxy.Listen())(t)}, grpc.WithChainUnaryInterceptor(failures(failed), counted(answered)))
 	before := answered.Load()
 	first := must(etcdLock(t, admin, lockstrategy.Timing{}).Acquire(t.Context(), "k"))(t)
-	waiter := inQueue(t, admin, etcdLock(t, watched, lockstrategy.Timing{Request: 3 * time.Second}), 2) // shorter than its position is kept
+	// The waiter looks after 1.7 s, and then a request may last so long. Its position is kept for 5 s, so another look
+	// begins in time.
+	waiter := inQueue(t, admin, etcdLock(t, watched, lockstrategy.Timing{Request: 2 * time.Second}), 2)
 	testenv.Eventually(t, "it has two leases, a refusal, and a position", func() bool { return answered.Load() >= before+4 })
 	proxy.Cut()
 	<-failed // it has looked in vain

@@ -284,7 +284,10 @@ func nodes(t *testing.T, stack types.Services) map[string]string {
 func whatMayBeLostIsReplaced(t *testing.T, stack types.Services, _ *compose.Project) {
 	at := nodes(t, stack)
 	needed := []string{"app-1", "nginx", "mysql", "redis-ready", "redis-single", "etcd", "zookeeper", "memcached"}
-	needed = append(needed, "cluster-4") // the replica of cluster-3
+	needed = append(needed, "cluster-5") // the replica of cluster-1
+	if _, cluster := stack["cluster-1"]; cluster && at["cluster-1"] != "second" {
+		t.Errorf("the master of the page views is not on the second node: %v", at)
+	}
 	if _, promotes := stack["sentinel-1"]; !promotes {
 		needed = append(needed, "redis-1")
 	} else if at["redis-1"] != "second" || at["redis-2"] != "first" && at["redis-3"] != "first" {

@@ -10,7 +10,8 @@ import (
 
 // Outage is the record of bursts of page views during which the master of Redis is killed.
 type Outage struct {
-	Views                   // all bursts together, and those of RunOutage afterwards; without Final when the counter was never read again
+	Views                   // all bursts together, and the last view; without Final when the counter was never read again
+	Repeated  []string      // the error of each view before the last one that was sent when the bursts had ended; it may have counted
 	Statuses  map[int]int   // how many requests got which status; 0: no answer
 	ReadAfter time.Duration // from the order to kill to the first time the counter could be read; 0: not within the time allowed
 	BackAfter time.Duration // the same, to the first view that was confirmed again
@@ -32,7 +33,8 @@ func RunOutage(
 	defer missed()
 	began, dead := time.Now(), make(chan struct{})
 	var killed error
-	var after Views // the bursts write theirs meanwhile
+	var last *Write
+	var repeated []string // while the bursts write theirs
 	var watching sync.WaitGroup
 	watching.Go(func() {
 		if killed = kill(ctx); killed != nil {
@@ -40,7 +42,7 @@ func RunOutage(
 			return
 		}
 		close(dead)
-		after = o.watch(asking, target, began)
+		last, repeated = o.watch(asking, target, began)
 	})
 	err := o.bursts(bursting, asking, target, users, dead)
 	watching.Wait()
@@ -50,7 +52,10 @@ func RunOutage(
 	case err != nil:
 		return o, err
 	}
-	o.Writes, o.Failed = append(o.Writes, after.Writes...), append(o.Failed, after.Failed...)
+	o.Repeated = repeated
+	if last != nil {
+		o.Writes = append(o.Writes, *last)
+	}
 	if o.ReadAfter > 0 {
 		o.Final, err = target.counter(ctx, within) // an instance may still connect to the dead master, although another one has answered before
 	}
@@ -94,18 +99,17 @@ func (o *Outage) add(answers []answer) {
 	}
 }
 
-// watch measures when the counter can be read and when a view is confirmed. It returns the views that it has sent.
-func (o *Outage) watch(ctx context.Context, target Target, began time.Time) (sent Views) {
+// watch measures when the counter can be read and when a view is confirmed. It returns that view, and the errors of those before.
+func (o *Outage) watch(ctx context.Context, target Target, began time.Time) (last *Write, repeated []string) {
 	if target.retry(ctx, http.MethodGet, "/pview", nil, ignored) != nil {
-		return sent
+		return nil, nil
 	}
 	o.ReadAfter = time.Since(began)
 	var write Write
-	failed := func(err error) { sent.Failed = append(sent.Failed, err.Error()) }
+	failed := func(err error) { repeated = append(repeated, err.Error()) }
 	if target.retry(ctx, http.MethodPost, "/"+o.Version+"/pview", &write, failed) != nil {
-		return sent
+		return nil, repeated
 	}
 	o.BackAfter = time.Since(began)
-	sent.Writes = []Write{write}
-	return sent
+	return &write, repeated
 }

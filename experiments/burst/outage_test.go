@@ -128,8 +128,12 @@ func TestEachRepeatedViewOfAnOutageIsInItsRecord(t *testing.T) {
 	t.Cleanup(server.Close)
 	kill := func(context.Context) error { left.Store(failing); return nil }
 	o, err := burst.RunOutage(testenv.Context(t), burst.Target{URL: server.URL}, "v3", 2, kill, time.Minute)
-	if err != nil || len(o.Failed) != failing || o.Final != int64(len(o.Writes)+failing) {
-		t.Errorf("%v: %d of %d views without an answer, %d confirmed, final %d", err, len(o.Failed), failing, len(o.Writes), o.Final)
+	if err != nil || len(o.Failed)+len(o.Repeated) != failing || o.Final != int64(len(o.Writes)+failing) {
+		t.Errorf("%v: %d and %d of %d views without an answer, %d confirmed, final %d",
+			err, len(o.Failed), len(o.Repeated), failing, len(o.Writes), o.Final)
+	}
+	if o.Statuses[http.StatusOK]+len(o.Failed) != o.Users {
+		t.Errorf("%d views of bursts got %v, and %d failed", o.Users, o.Statuses, len(o.Failed))
 	}
 }
 

@@ -3,11 +3,12 @@ package containers
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
-	"strings"
 
 	"locklab/experiments"
 	"locklab/experiments/burst"
+	"locklab/internal/nodeloss"
 	"locklab/stack/compose"
 )
 
@@ -34,7 +35,7 @@ func (o Outage) Verdict() experiments.Verdict {
 }
 
 func outage(ctx context.Context, docker compose.Docker, target burst.Target, users int) (Outage, error) {
-	o := Outage{Replaced: docker.Topology == "sentinel" || docker.Topology == "cluster"}
+	o := Outage{Replaced: nodeloss.Promotes(docker.Topology)}
 	var err error
 	if o.Killed, err = master(ctx, docker); err != nil {
 		return o, err
@@ -53,18 +54,16 @@ func outage(ctx context.Context, docker compose.Docker, target burst.Target, use
 
 // master is the service whose Redis is a master and has the counter.
 func master(ctx context.Context, docker compose.Docker) (string, error) {
-	for service := range docker.Files.Services["redis-ready"].DependsOn {
+	services := slices.Collect(maps.Keys(docker.Files.Services["redis-ready"].DependsOn))
+	name, err := nodeloss.Master(services, func(service string) (string, error) {
 		container, err := docker.Container(ctx, service)
 		if err != nil {
 			return "", err
 		}
-		answers, err := container.Run(ctx, "sh", "-c", `redis-cli -p "$PORT" role | head -1; redis-cli -p "$PORT" exists pview`)
-		if err != nil {
-			return "", err
-		}
-		if slices.Equal(strings.Fields(answers), []string{"master", "1"}) {
-			return service, nil
-		}
+		return container.Run(ctx, "sh", "-c", nodeloss.Role)
+	})
+	if err == nil && name == "" {
+		err = errors.New("no service is a master that has the counter")
 	}
-	return "", errors.New("no service is a master that has the counter")
+	return name, err
 }

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/docker/go-units"
+	"github.com/dustin/go-humanize"
 	"golang.org/x/sync/errgroup"
 
 	"locklab/experiments"
@@ -41,6 +41,7 @@ type Size struct {
 	Removed      time.Duration // from `kubectl delete` to the end of the last namespace
 	Pods         int           // of all labs
 	Requested    share         // by all pods of the labs: Kubernetes chooses nodes by it
+	Allowed      share         // to be requested, by the quotas of all labs
 }
 
 // Need is what all pods use, and the whole machine.
@@ -55,7 +56,6 @@ type Need struct {
 const (
 	perNode = 110 // that a kubelet takes unless it is told otherwise
 	spare   = 10  // for pods of the cluster itself on a node, such as those of its network
-	jobs    = 2   // with load, for each lab
 )
 
 // share is memory in bytes, and processors.
@@ -70,11 +70,12 @@ func (s share) plus(other share, times float64) share {
 
 // Estimate is what a class needs that did not run.
 type Estimate struct {
-	Requested share // by the pods
+	Requested share // by the pods, without load jobs
+	Allowed   share // to be requested, with load jobs and more instances
 	Used      share // by the pods and the nodes' programs: memory after a burst, processors without load
 	Each      share // what each lab beyond the smaller class has added to the use
 	Labs      int
-	Pods      int    // with the load jobs
+	Pods      int
 	Nodes     int    // that take so many pods
 	Doubt     string // why nothing can be said; empty: it can
 }
@@ -85,8 +86,9 @@ func (c Class) Of(participants int) Estimate {
 	e := Estimate{Labs: participants + 1}
 	e.Each = share{}.plus(large.used().plus(small.used(), -1), 1/float64(large.Labs()-small.Labs()))
 	e.Used = large.used().plus(e.Each, float64(e.Labs-large.Labs()))
-	e.Requested = share{}.plus(large.Requested, float64(e.Labs)/float64(large.Labs()))
-	e.Pods = (large.Pods/large.Labs() + jobs) * e.Labs
+	times := float64(e.Labs) / float64(large.Labs())
+	e.Requested, e.Allowed = share{}.plus(large.Requested, times), share{}.plus(large.Allowed, times)
+	e.Pods = large.Pods / large.Labs() * e.Labs
 	e.Nodes = (e.Pods + perNode - spare - 1) / (perNode - spare)
 	switch {
 	case e.Each.Memory <= 0 || e.Each.Processors <= 0:
@@ -178,30 +180,41 @@ func (l *lab) apply(ctx context.Context, s *Size) error {
 	}
 	s.Pods = len(strings.Fields(pods))
 	quotas, err := l.kubectl(ctx, "get", "quota", "--all-namespaces",
-		`--output=jsonpath={range .items[*]}{.status.used.requests\.cpu} {.status.used.requests\.memory}{"\n"}{end}`)
+		`--output=jsonpath={range .items[*]}{.status.used.requests\.cpu} {.status.used.requests\.memory}`+
+			` {.status.hard.requests\.cpu} {.status.hard.requests\.memory}{"\n"}{end}`)
 	if err != nil {
 		return err
 	}
-	s.Requested, err = requested(quotas)
+	if n := strings.Count(quotas, "\n"); n != s.Labs() {
+		return fmt.Errorf("%d labs have %d quotas", s.Labs(), n)
+	}
+	s.Requested, s.Allowed, err = counted(quotas)
 	return err
 }
 
-// requested sums what quotas have counted: a line has processors and bytes, as 280m and 584Mi.
-func requested(quotas string) (sum share, err error) {
+// counted sums what quotas have counted and what they allow. A line has processors and bytes of both, such as 280m 584Mi 500m 1536Mi.
+func counted(quotas string) (used, allowed share, err error) {
 	for line := range strings.Lines(quotas) {
-		cpu, memory, _ := strings.Cut(strings.TrimSpace(line), " ")
-		milli, thousandths := strings.CutSuffix(cpu, "m")
-		processors, failed := strconv.ParseFloat(milli, 64)
-		if thousandths {
-			processors /= 1000
+		words := append(strings.Fields(line), "", "", "", "")
+		one, unknown := quantities(words[0], words[1])
+		most, failed := quantities(words[2], words[3])
+		if err := errors.Join(unknown, failed); err != nil {
+			return share{}, share{}, fmt.Errorf("a quota is %q: %w", line, err)
 		}
-		bytes, unknown := units.RAMInBytes(memory + "B")
-		if err := errors.Join(failed, unknown); err != nil {
-			return share{}, fmt.Errorf("the use of a quota is %q: %w", line, err)
-		}
-		sum = sum.plus(share{bytes, processors}, 1)
+		used, allowed = used.plus(one, 1), allowed.plus(most, 1)
 	}
-	return sum, nil
+	return used, allowed, nil
+}
+
+// quantities reads processors and bytes as Kubernetes writes them.
+func quantities(processors, memory string) (share, error) {
+	milli, thousandths := strings.CutSuffix(processors, "m")
+	n, err := strconv.ParseFloat(milli, 64)
+	if thousandths {
+		n /= 1000
+	}
+	bytes, unknown := humanize.ParseBytes(memory)
+	return share{int64(bytes), n}, errors.Join(err, unknown)
 }
 
 // idle measures the labs without load.

@@ -17,11 +17,11 @@ import (
 func measured() Class {
 	return Class{Sizes: []Size{
 		{
-			Participants: 3, Pods: 48, Requested: share{2 << 30, 1}, Loaded: 3 << 30, Programs: 1 << 30,
+			Participants: 3, Pods: 48, Requested: share{2 << 30, 1}, Allowed: share{4 << 30, 2}, Loaded: 3 << 30, Programs: 1 << 30,
 			Idle: Need{Memory: 1 << 30, Processors: 1, Machine: 2, Of: 4},
 		},
 		{
-			Participants: 6, Pods: 84, Requested: share{3.5 * (1 << 30), 1.75}, Loaded: 4 << 30,
+			Participants: 6, Pods: 84, Requested: share{3.5 * (1 << 30), 1.75}, Allowed: share{7 << 30, 3.5}, Loaded: 4 << 30,
 			Idle:     Need{Memory: 2 << 30, Processors: 1.5, Machine: 2.75, Of: 4},
 			Programs: 1.5 * (1 << 30),
 			First:    time.Second, Last: time.Minute,
@@ -33,8 +33,8 @@ func measured() Class {
 func TestAClassIsEstimated(t *testing.T) {
 	c := measured()
 	got := c.Of(25) // 26 labs: 19 more than ran
-	if got.Used.Memory != 15*(1<<30) || math.Abs(got.Used.Processors-7.5) > 1e-9 || got.Labs != 26 || got.Pods != 364 || got.Nodes != 4 ||
-		got.Requested != (share{13 << 30, 6.5}) || got.Doubt != "" {
+	if got.Used.Memory != 15*(1<<30) || math.Abs(got.Used.Processors-7.5) > 1e-9 || got.Labs != 26 || got.Pods != 312 || got.Nodes != 4 ||
+		got.Requested != (share{13 << 30, 6.5}) || got.Allowed != (share{26 << 30, 13}) || got.Doubt != "" {
 		t.Errorf("25 participants need %+v", got)
 	}
 	if same := c.Of(6); same.Used != c.Sizes[1].used() || same.Nodes != 1 {
@@ -71,7 +71,8 @@ func TestThePageHasTheClass(t *testing.T) {
 		"**25 participants need 4 nodes, which together have 13.00 GiB of memory and 6.5 processors to allocate.",
 		"The pods and the nodes' programs use 15.00 GiB, and 7.5 processors without load.",
 		"0.50 GiB of memory after its burst, and 0.25 processors",
-		"With two load jobs each, the 26 labs have 364 pods.",
+		"the quotas let them request 26.00 GiB and 13.0 processors",
+		"The 26 labs have 312 pods. A node takes 110 pods unless its kubelet says otherwise, and 10 of them are left to the cluster itself.",
 	} {
 		if !strings.Contains(part, want) {
 			t.Errorf("not on the page: %s\n%s", want, part)
@@ -86,13 +87,16 @@ func TestThePageHasTheClass(t *testing.T) {
 }
 
 // The requests of all pods are the sum of what the quotas have counted. A quota that has counted nothing yet is an error.
-func TestRequestsAreSummed(t *testing.T) {
-	sum, err := requested("280m 584Mi\n1500m 1Gi\n2 512Mi\n")
-	if want := (share{2120 << 20, 3.78}); err != nil || sum.Memory != want.Memory || math.Abs(sum.Processors-want.Processors) > 1e-9 {
-		t.Errorf("%+v, %v", sum, err)
+func TestQuotasAreSummed(t *testing.T) {
+	used, allowed, err := counted("280m 584Mi 500m 1536Mi\n1500m 1Gi 2 1Gi\n2 512Mi 2 1Gi\n")
+	near := func(got, want share) bool {
+		return got.Memory == want.Memory && math.Abs(got.Processors-want.Processors) < 1e-9
 	}
-	for _, unknown := range []string{"280m 584Mi\n \n", "280m\n", "x 1Gi\n"} {
-		if _, err := requested(unknown); err == nil || !strings.Contains(err.Error(), "the use of a quota") {
+	if err != nil || !near(used, share{2120 << 20, 3.78}) || !near(allowed, share{3584 << 20, 4.5}) {
+		t.Errorf("%+v of %+v, %v", used, allowed, err)
+	}
+	for _, unknown := range []string{"280m 584Mi 1 1Gi\n   \n", "280m\n", "280m 1Gi\n", "x 1Gi 1 1Gi\n"} {
+		if _, _, err := counted(unknown); err == nil || !strings.Contains(err.Error(), "a quota is") {
 			t.Errorf("%q: %v", unknown, err)
 		}
 	}

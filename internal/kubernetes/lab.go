@@ -182,11 +182,11 @@ func (l *lab) outage(ctx context.Context) error {
 		return err
 	}
 	o := &l.result.Outage
-	masters, err := l.choose(ctx, o)
+	master, err := l.choose(ctx, o)
 	if err != nil {
 		return err
 	}
-	l.say("%s is killed, with %s; masters: %v", o.Node, strings.Join(o.Lost, ", "), masters)
+	l.say("%s is killed, with %s; master of the counter: %q", o.Node, strings.Join(o.Lost, ", "), master)
 	// The requests come in by a node that stays: they would all end with it.
 	if _, err := output(ctx, engine+"/cluster", "enter", strings.TrimPrefix(o.Stays, "node")); err != nil {
 		return err
@@ -196,18 +196,18 @@ func (l *lab) outage(ctx context.Context) error {
 		_, err := output(ctx, engine+"/cluster", "kill", l.cluster(), strings.TrimPrefix(o.Node, "node"))
 		return err
 	}
-	o.Loss, err = nodeloss.Run(ctx, target, masters, kill, func(after time.Duration) {
+	o.Loss, err = nodeloss.Run(ctx, target, master, kill, func(after time.Duration) {
 		l.say("back after %s; waiting until every request is answered", after)
 	})
 	return err
 }
 
-// choose takes a node whose end the topology must survive, and returns the masters of Redis that end with it. The node has no database, and
-// no master that nothing replaces. Behind sentinels and in a cluster it has a master.
-func (l *lab) choose(ctx context.Context, o *Outage) (killed []string, err error) {
+// choose takes a node without the database, and returns the master of the counter if it ends with the node. It does behind sentinels and in
+// a cluster, which replace it, and not elsewhere.
+func (l *lab) choose(ctx context.Context, o *Outage) (killed string, err error) {
 	text, err := l.kubectl(ctx, "get", "pods", `--output=jsonpath={range .items[*]}{.metadata.name} {.spec.nodeName}{"\n"}{end}`)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	at := map[string]string{}
 	for line := range strings.Lines(text) {
@@ -215,24 +215,26 @@ func (l *lab) choose(ctx context.Context, o *Outage) (killed []string, err error
 			at[pod] = node
 		}
 	}
-	masters, err := nodeloss.Masters(slices.Sorted(maps.Keys(at)), func(pod string) (string, error) {
+	pods := slices.Sorted(maps.Keys(at))
+	master, err := nodeloss.Master(pods, func(pod string) (string, error) {
 		return l.kubectl(ctx, "exec", pod, "--", "sh", "-c", nodeloss.Role)
 	})
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	if len(masters) == 0 {
-		return nil, fmt.Errorf("no pod says that it is a master with the counter: %s", text)
+	if master == "" {
+		return "", fmt.Errorf("no pod says that it is the master of the counter: %s", text)
+	}
+	if nodeloss.Promotes(l.topology) {
+		killed = master
 	}
 	o.Stays = at["mysql-0"]
 	for _, node := range slices.Sorted(maps.Values(at)) {
-		on := func(pod string) bool { return at[pod] == node }
-		killed = slices.DeleteFunc(slices.Clone(masters), func(pod string) bool { return !on(pod) })
-		if node != o.Stays && (len(killed) > 0) == nodeloss.Promotes(l.topology) {
+		if node != o.Stays && (node == at[master]) == (killed != "") {
 			o.Node = node
-			o.Lost = slices.DeleteFunc(slices.Sorted(maps.Keys(at)), func(pod string) bool { return !on(pod) })
+			o.Lost = slices.DeleteFunc(pods, func(pod string) bool { return at[pod] != node })
 			return killed, nil
 		}
 	}
-	return nil, fmt.Errorf("no node can be killed: MySQL is on %s, and the masters are %v: %s", o.Stays, masters, text)
+	return "", fmt.Errorf("no node can be killed: MySQL is on %s, and the master %s on %s: %s", o.Stays, master, at[master], text)
 }

@@ -36,7 +36,7 @@ func executed(name string, all findings, began time.Time, commit string) (string
 	var b strings.Builder
 	err := pageTemplate.ExecuteTemplate(&b, name, map[string]any{
 		"All": all.All, "Class": all.Class, "Users": users, "Kinds": things, "Versions": lossless(), "Simultaneous": simultaneous,
-		"Refused": refused, "Began": began, "Commit": commit, "Reading": nodeloss.Reading,
+		"Refused": refused, "PerNode": perNode, "Spare": spare, "Began": began, "Commit": commit, "Reading": nodeloss.Reading,
 		"Took": time.Since(began).Round(time.Second),
 	})
 	return b.String(), err
@@ -46,7 +46,7 @@ func executed(name string, all findings, began time.Time, commit string) (string
 func (r Result) String() string {
 	o := r.Outage
 	return fmt.Sprintf("%s: as expected. %s was killed: back after %s, all answered after %s; %d confirmed, %d without an answer, final %d\n",
-		r.Topology, o.Node, seconds(o.BackAfter), seconds(o.Whole), len(o.Writes), len(o.Failed), o.Final)
+		r.Topology, o.Node, seconds(o.BackAfter), seconds(o.Whole), len(o.Writes), o.NoAnswer(), o.Final)
 }
 
 // String has a line of the terminal for each size.

@@ -16,7 +16,7 @@ const (
 	inside = "inside" // the first argument of the process in the namespaces
 	clean  = "clean"  // the only argument of the command that removes what a killed run has left
 	saved  = "result.json"
-	before = "settings.json" // of the kernel, before the run
+	before = "before.json" // the settings of the kernel, and the process of the run
 )
 
 // Cluster runs in namespaces of its own, once for each of several names, such as topologies.
@@ -123,12 +123,18 @@ func (c Cluster) folders() ([]string, error) {
 }
 
 // clean removes what a run has left that was killed: its control groups, its settings of the kernel, and its folder. It changes nothing
-// while a process of the run is there.
+// while the process of a run is there.
 func (c Cluster) clean(ctx context.Context) error {
-	if _, err := Output(ctx, nil, c.Script, "clean"); err != nil {
+	folders, err := c.folders()
+	if err != nil {
 		return err
 	}
-	folders, err := c.folders()
+	for _, dir := range folders {
+		if err := ended(filepath.Join(dir, before)); err != nil {
+			return fmt.Errorf("%s: %w", dir, err)
+		}
+	}
+	_, err = Output(ctx, nil, c.Script, "clean")
 	for _, dir := range folders {
 		err = errors.Join(err, restore(filepath.Join(dir, before)), os.RemoveAll(dir))
 	}

@@ -127,10 +127,24 @@ func TestWhatAKilledRunLeftIsRemoved(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), folder+"0") || !strings.Contains(err.Error(), "`make small SMALL=clean`") {
 		t.Errorf("beside what a killed run has left: %v", err)
 	}
-	used := c
-	used.Script = "false" // a process of the run is there
-	if err := used.clean(t.Context()); err == nil {
-		t.Error("a run was removed that is under way")
+	if err := c.clean(t.Context()); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("process %d is there", os.Getpid())) {
+		t.Errorf("a run was removed that is under way: %v", err)
+	}
+	if value, err := os.ReadFile(setting); err != nil || string(value) != "10" {
+		t.Errorf("while the run is under way the setting became %q (%v)", value, err)
+	}
+	gone := exec.CommandContext(t.Context(), "true")
+	if err := gone.Run(); err != nil {
+		t.Fatal(err)
+	}
+	saved := filepath.Join(folder+"0", before)
+	text, err := os.ReadFile(saved)
+	if err == nil {
+		killed := strings.Replace(string(text), fmt.Sprint(os.Getpid()), fmt.Sprint(gone.Process.Pid), 1)
+		err = os.WriteFile(saved, []byte(killed), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 	if err := c.clean(t.Context()); err != nil {
 		t.Fatal(err)

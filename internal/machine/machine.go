@@ -17,6 +17,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -72,26 +73,49 @@ func Look(kinds []Kind, settings []string) (State, error) {
 	return s, errors.Join(failed...)
 }
 
-// save writes the settings into a file, from which restore reads them.
+// run is what a killed run leaves in a file.
+type run struct {
+	Process  int
+	Settings map[string]string // before it
+}
+
+// save writes the settings and this process into a file.
 func (s State) save(file string) error {
-	text, err := json.Marshal(s.settings)
+	text, err := json.Marshal(run{os.Getpid(), s.settings})
 	if err != nil {
 		return err
 	}
 	return os.WriteFile(file, text, 0o600)
 }
 
-// restore writes the settings back that a file has. Without the file it does nothing: the run was killed before it changed one.
-func restore(file string) error {
+// load reads a file of save. Without the file the run was killed before it changed a setting.
+func load(file string) (r run, err error) {
 	text, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	var s State
 	if err == nil {
-		err = json.Unmarshal(text, &s.settings)
+		err = json.Unmarshal(text, &r)
+	} else if errors.Is(err, fs.ErrNotExist) {
+		err = nil
 	}
-	return errors.Join(err, s.Restore())
+	return r, err
+}
+
+// ended is an error while the process of a run is there.
+func ended(file string) error {
+	r, err := load(file)
+	if err != nil || r.Process == 0 {
+		return err
+	}
+	process, err := os.FindProcess(r.Process)
+	if err == nil && process.Signal(syscall.Signal(0)) == nil {
+		err = fmt.Errorf("its process %d is there: end it, or remove the folder if it is another program", r.Process)
+	}
+	return err
+}
+
+// restore writes the settings back that a file of save has.
+func restore(file string) error {
+	r, err := load(file)
+	return errors.Join(err, State{settings: r.Settings}.Restore())
 }
 
 // Restore writes the settings back that differ. The error joins those that could not be written.

@@ -2,6 +2,7 @@
 package nodeloss
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -14,8 +15,8 @@ import (
 // Loss is the record of bursts of v3 during which a node is killed.
 type Loss struct {
 	burst.Outage
-	Whole   time.Duration // from the order to kill to the first burst that two instances answered whole
-	Masters []string      // that the killed node had, and that the topology replaces: with any a confirmed view may be lost
+	Whole  time.Duration // from the order to kill to the first burst that two instances answered whole
+	Master string        // of the counter, which ended with the node, and which the topology replaces: a confirmed view may be lost; or empty
 }
 
 // Users is the number of simultaneous page views of a burst.
@@ -25,7 +26,7 @@ const Users = 666
 const Reading = `- **A view without an answer may have counted.** The final value exceeds the confirmed views by that number at most.
 - **Further views** show when the service is back. One follows the other until one is confirmed. So "confirmed" and "no answer" add up to
   more than the bursts.
-- **A view may be lost when a master dies**: Redis copies to replicas later. Without the death of a master none may be lost.
+- **A view may be lost when the master of the counter dies**: Redis copies to replicas later. Without its death none may be lost.
 - **Times.** "Counter read" and "view confirmed" count from the start of the bursts, and "all answered" from the kill. "All answered" is
   about a minute or more where the lost instance had requests, because a burst waits so long for their answers.
 `
@@ -41,19 +42,25 @@ var usual = bounds{
 
 const countEvery = 20 * time.Millisecond
 
-// Run sends bursts of v3, and calls kill when the first is on its way. Then it sends bursts until one is answered whole. masters are those
-// of Redis that kill ends. back is told how long after the start a view was confirmed again; 0: not within two minutes. An error says what
-// must not be, or why there is no record.
+// NoAnswer is how many views may have counted without an answer.
+func (l *Loss) NoAnswer() int { return len(l.Failed) + len(l.Repeated) }
+
+// Killed is the killed master of the counter, as a page shows it.
+func (l *Loss) Killed() string { return cmp.Or(l.Master, "none") }
+
+// Run sends bursts of v3, and calls kill when the first is on its way. Then it sends bursts until one is answered whole. master is the
+// master of the counter, if kill ends it. back is told how long after the start a view was confirmed again; 0: not within two minutes. An
+// error says what must not be, or why there is no record.
 func Run(
-	ctx context.Context, target burst.Target, masters []string, kill func(context.Context) error, back func(time.Duration),
+	ctx context.Context, target burst.Target, master string, kill func(context.Context) error, back func(time.Duration),
 ) (Loss, error) {
-	return usual.run(ctx, target, masters, kill, back)
+	return usual.run(ctx, target, master, kill, back)
 }
 
 func (b bounds) run(
-	ctx context.Context, target burst.Target, masters []string, kill func(context.Context) error, back func(time.Duration),
+	ctx context.Context, target burst.Target, master string, kill func(context.Context) error, back func(time.Duration),
 ) (Loss, error) {
-	l := Loss{Masters: masters}
+	l := Loss{Master: master}
 	var killed time.Time
 	first := func(ctx context.Context) error {
 		if err := counted(ctx, target, Users/10, b.back); err != nil {
@@ -129,10 +136,11 @@ func (l *Loss) judge(b bounds) error {
 		return fmt.Errorf("the service is not back within %s", b.back)
 	case l.Whole == 0:
 		return fmt.Errorf("requests fail %s after the kill", b.whole)
-	case final > confirmed+len(l.Failed):
-		return fmt.Errorf("the counter shows %d after %d confirmed views and %d without an answer", final, confirmed, len(l.Failed))
-	case len(l.Masters) == 0 && (l.Lost() > 0 || l.Inside()+l.Across() > 0):
-		return fmt.Errorf("%d views are lost and %d values are written twice, although no master died", l.Lost(), l.Inside()+l.Across())
+	case final > confirmed+l.NoAnswer():
+		return fmt.Errorf("the counter shows %d after %d confirmed views and %d without an answer", final, confirmed, l.NoAnswer())
+	case l.Master == "" && (l.Lost() > 0 || l.Inside()+l.Across() > 0):
+		return fmt.Errorf("%d views are lost and %d values are written twice, although the master of the counter did not die",
+			l.Lost(), l.Inside()+l.Across())
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ func TestALossIsJudged(t *testing.T) {
 		name             string
 		confirmed, final int
 		failed           int
-		masters          []string
+		master           string
 		gone, part       bool   // never back; never whole
 		why              string // empty: as expected
 	}{
@@ -29,12 +29,12 @@ func TestALossIsJudged(t *testing.T) {
 		{name: "two without an answer have counted", confirmed: 5, failed: 3, final: 7},
 		{name: "more than were sent", confirmed: 5, failed: 1, final: 7, why: "the counter shows 7"},
 		{name: "lost, and no master died", confirmed: 5, failed: 3, final: 4, why: "1 views are lost"},
-		{name: "lost with a master", confirmed: 5, failed: 3, final: 4, masters: []string{"redis-1"}},
-		{name: "more than were sent, with a master", confirmed: 5, final: 6, masters: []string{"redis-1"}, why: "the counter shows 6"},
+		{name: "lost with a master", confirmed: 5, failed: 3, final: 4, master: "redis-1"},
+		{name: "more than were sent, with a master", confirmed: 5, final: 6, master: "redis-1", why: "the counter shows 6"},
 		{name: "never back", confirmed: 5, final: 5, gone: true, why: "not back"},
 		{name: "never whole", confirmed: 5, final: 5, part: true, why: "requests fail"},
 	} {
-		l := Loss{Masters: c.masters}
+		l := Loss{Master: c.master}
 		l.Final, l.Failed = int64(c.final), make([]string, c.failed)
 		for i := range c.confirmed {
 			l.Writes = append(l.Writes, burst.Write{Instance: "app-1", Value: int64(i + 1)})
@@ -127,13 +127,13 @@ func TestANodeIsKilledDuringABurst(t *testing.T) {
 	for _, c := range []struct {
 		name           string
 		failing, loses int
-		masters        []string
+		master         string
 		within         time.Duration
 		why            string // empty: as expected
 	}{
 		{name: "one view counted without an answer", failing: 1, within: time.Minute},
 		{name: "confirmed views are gone", failing: 1, loses: 5, within: time.Minute, why: "4 views are lost"},
-		{name: "confirmed views are gone with a master", failing: 1, loses: 5, masters: []string{"redis-1"}, within: time.Minute},
+		{name: "confirmed views are gone with a master", failing: 1, loses: 5, master: "redis-1", within: time.Minute},
 		{name: "never back", failing: 1 << 30, within: time.Second, why: "not back within 1s"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -141,7 +141,7 @@ func TestANodeIsKilledDuringABurst(t *testing.T) {
 			server := httptest.NewServer(lab)
 			defer server.Close()
 			b, target := bounds{back: c.within, whole: c.within, try: c.within}, burst.Target{URL: server.URL}
-			l, err := b.run(testenv.Context(t), target, c.masters, lab.kill(c.failing), func(after time.Duration) { told = after })
+			l, err := b.run(testenv.Context(t), target, c.master, lab.kill(c.failing), func(after time.Duration) { told = after })
 			if (err == nil) != (c.why == "") || err != nil && !strings.Contains(err.Error(), c.why) {
 				t.Fatal(err)
 			}
@@ -151,8 +151,8 @@ func TestANodeIsKilledDuringABurst(t *testing.T) {
 			if c.failing > 1 {
 				return
 			}
-			if sent := len(l.Writes) + len(l.Failed); len(l.Failed) != 1 || sent%Users != 1 || l.Final != int64(len(l.Writes)+1-c.loses) {
-				t.Errorf("%d confirmed, %d without an answer, final %d", len(l.Writes), len(l.Failed), l.Final)
+			if sent := len(l.Writes) + l.NoAnswer(); l.NoAnswer() != 1 || sent%Users != 1 || l.Final != int64(len(l.Writes)+1-c.loses) {
+				t.Errorf("%d confirmed, %d without an answer, final %d", len(l.Writes), l.NoAnswer(), l.Final)
 			}
 			if l.ReadAfter <= 0 || l.BackAfter < l.ReadAfter || l.Whole <= 0 {
 				t.Errorf("read after %s, back after %s, whole after %s", l.ReadAfter, l.BackAfter, l.Whole)
@@ -166,7 +166,7 @@ func TestANodeThatCannotBeKilledIsNoLoss(t *testing.T) {
 	server := httptest.NewServer(&balanced{})
 	defer server.Close()
 	broken := func(context.Context) error { return errors.New("no such node") }
-	_, err := Run(testenv.Context(t), burst.Target{URL: server.URL}, nil, broken, func(time.Duration) { t.Error("it is back") })
+	_, err := Run(testenv.Context(t), burst.Target{URL: server.URL}, "", broken, func(time.Duration) { t.Error("it is back") })
 	if err == nil || !strings.Contains(err.Error(), "no such node") {
 		t.Error(err)
 	}

@@ -210,19 +210,19 @@ func (l *lab) loss(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	masters, err := l.masters(ctx, before)
+	master, err := l.master(ctx, before)
 	if err != nil {
 		return err
 	}
-	if l.result.Lost, err = lost(l.topology, before, masters); err != nil {
+	if l.result.Lost, err = lost(l.topology, before, master); err != nil {
 		return err
 	}
-	l.say("%s is killed, with %s; masters: %v", second, strings.Join(l.result.Lost, ", "), masters)
+	l.say("%s is killed, with %s; master of the counter: %q", second, strings.Join(l.result.Lost, ", "), master)
 	kill := func(ctx context.Context) error {
 		_, err := output(ctx, engines, "kill", strings.TrimPrefix(second, "engine"))
 		return err
 	}
-	l.result.Loss, err = nodeloss.Run(ctx, burst.Target{URL: url}, masters, kill, func(after time.Duration) {
+	l.result.Loss, err = nodeloss.Run(ctx, burst.Target{URL: url}, master, kill, func(after time.Duration) {
 		l.say("back after %s; waiting until every request is answered", after)
 	})
 	if err != nil {
@@ -237,10 +237,10 @@ func (l *lab) loss(ctx context.Context) error {
 	return err
 }
 
-// masters are those of Redis on the second engine.
-func (l *lab) masters(ctx context.Context, at map[string]string) ([]string, error) {
+// master is the master of the counter if it is on the second engine.
+func (l *lab) master(ctx context.Context, at map[string]string) (string, error) {
 	services := slices.DeleteFunc(slices.Sorted(maps.Keys(at)), func(name string) bool { return at[name] != second })
-	return nodeloss.Masters(services, func(name string) (string, error) {
+	return nodeloss.Master(services, func(name string) (string, error) {
 		container, err := l.dockerAt(ctx, second, "ps", "--quiet", "--filter", "label=com.docker.swarm.service.name=lab_"+name)
 		if err != nil {
 			return "", err
@@ -251,11 +251,11 @@ func (l *lab) masters(ctx context.Context, at map[string]string) ([]string, erro
 
 // needed are the services that must not be lost, because nothing replaces them. Of the sentinels and of the masters of a cluster,
 // two of three are needed to replace a master.
-var needed = []string{"app-1", "nginx", "mysql", "sentinel-1", "sentinel-2", "cluster-1", "cluster-2"}
+var needed = []string{"app-1", "nginx", "mysql", "sentinel-1", "sentinel-2", "cluster-2", "cluster-3"}
 
-// lost are the services on the second engine, of which some are masters. The error says which of them must not be there, because nothing
-// replaces it.
-func lost(topology string, at map[string]string, masters []string) (services []string, err error) {
+// lost are the services on the second engine, of which one may be the master of the counter. The error says which of them must not be
+// there, because nothing replaces it, or which must.
+func lost(topology string, at map[string]string, master string) (services []string, err error) {
 	for name, engine := range at {
 		if engine == second {
 			services = append(services, name)
@@ -268,10 +268,10 @@ func lost(topology string, at map[string]string, masters []string) (services []s
 		}
 	}
 	switch promotes := nodeloss.Promotes(topology); {
-	case len(masters) > 0 && !promotes:
-		return nil, fmt.Errorf("the master %s is on %s, which is killed, and nobody promotes a replica", masters[0], second)
-	case len(masters) == 0 && promotes:
-		return nil, fmt.Errorf("no master is on %s, which is killed: nothing is shown by its loss", second)
+	case master != "" && !promotes:
+		return nil, fmt.Errorf("the master %s is on %s, which is killed, and nobody promotes a replica", master, second)
+	case master == "" && promotes:
+		return nil, fmt.Errorf("the master of the counter is not on %s, which is killed: nothing is shown by its loss", second)
 	}
 	if !slices.Contains(services, "app-2") {
 		return nil, fmt.Errorf("%s has no instance: nothing is shown by its loss", second)

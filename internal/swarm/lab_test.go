@@ -29,16 +29,16 @@ func TestOnlyRunningTasksHaveAPlace(t *testing.T) {
 
 // The second engine is killed only when it has an instance, and nothing that the lab cannot do without.
 func TestWhatMayBeLost(t *testing.T) {
-	for _, c := range []struct{ topology, tasks, masters, lost, why string }{
+	for _, c := range []struct{ topology, tasks, master, lost, why string }{
 		{"single", "app-1=engine1 app-2=engine2 mysql=engine1 redlock-4=engine2", "", "app-2 redlock-4", ""},
 		{"sentinel", "app-1=engine1 app-2=engine2 redis-1=engine2 redis-2=engine1", "redis-1", "app-2 redis-1", ""},
-		{"cluster", "app-1=engine1 app-2=engine2 cluster-3=engine2", "cluster-3", "app-2 cluster-3", ""},
+		{"cluster", "app-1=engine1 app-2=engine2 cluster-1=engine2", "cluster-1", "app-2 cluster-1", ""},
 		{"master-slave", "app-1=engine1 app-2=engine2 redis-2=engine2", "", "app-2 redis-2", ""},
 		{"master-slave", "app-1=engine1 app-2=engine2 redis-1=engine2", "redis-1", "", "the master redis-1"},
 		{"single", "app-1=engine1 app-2=engine2 redis-single=engine2", "redis-single", "", "the master redis-single"},
 		{"single", "app-1=engine1 app-2=engine2 mysql=engine2", "", "", "mysql"},
 		{"sentinel", "app-1=engine1 app-2=engine2 sentinel-1=engine2", "", "", "sentinel-1"},
-		{"sentinel", "app-1=engine1 app-2=engine2 redis-1=engine2", "", "", "no master"},
+		{"sentinel", "app-1=engine1 app-2=engine2 redis-1=engine2", "", "", "the master of the counter is not"},
 		{"single", "app-1=engine1 app-2=engine1 redlock-4=engine2", "", "", "no instance"},
 	} {
 		at := map[string]string{}
@@ -46,7 +46,7 @@ func TestWhatMayBeLost(t *testing.T) {
 			name, engine, _ := strings.Cut(task, "=")
 			at[name] = engine
 		}
-		got, err := lost(c.topology, at, strings.Fields(c.masters))
+		got, err := lost(c.topology, at, c.master)
 		if strings.Join(got, " ") != c.lost || (err == nil) != (c.why == "") || err != nil && !strings.Contains(err.Error(), c.why) {
 			t.Errorf("of %s %v are lost with %s, %v", c.tasks, got, c.topology, err)
 		}
@@ -56,7 +56,7 @@ func TestWhatMayBeLost(t *testing.T) {
 // The page has each number of a run.
 func TestTheBlockHasTheNumbers(t *testing.T) {
 	r := Result{Topology: "sentinel", UpAfter: 21 * time.Second, Ready: 22 * time.Second}
-	r.Lost, r.Loss.Masters, r.Replaced = []string{"app-2", "redis-1"}, []string{"redis-1"}, []string{"app-2"}
+	r.Lost, r.Loss.Master, r.Replaced = []string{"app-2", "redis-1"}, "redis-1", []string{"app-2"}
 	r.Bursts.Pageview = []burst.PageviewRow{{}, {}}
 	r.Bursts.Pageview[0].Version, r.Bursts.Pageview[1].Version = "v1", "v3"
 	r.Loss.Final, r.Loss.Failed, r.Loss.Users = 7, make([]string, 3), 8

@@ -32,7 +32,7 @@ func block(all []Result, began time.Time, commit string) string {
 	b.WriteString(marked.Table(1, before, rowsOf(all, start)))
 	fmt.Fprintf(&b, killing, users)
 	after := []string{
-		"topology", "killed tasks", "masters of Redis among them", "started on the other engine", "confirmed", "no answer", "final", "lost",
+		"topology", "killed tasks", "master of the counter among them", "started on the other engine", "confirmed", "no answer", "final", "lost",
 		"counter read after", "view confirmed after", "all answered after",
 	}
 	b.WriteString(marked.Table(4, after, rowsOf(all, end)))
@@ -62,7 +62,7 @@ func start(r Result) []string {
 func end(r Result) []string {
 	l := r.Loss
 	return []string{
-		r.Topology, strings.Join(r.Lost, ", "), l.Killed(), strings.Join(r.Replaced, ", "), fmt.Sprint(len(l.Writes)), fmt.Sprint(len(l.Failed)),
+		r.Topology, strings.Join(r.Lost, ", "), l.Killed(), strings.Join(r.Replaced, ", "), fmt.Sprint(len(l.Writes)), fmt.Sprint(l.NoAnswer()),
 		fmt.Sprint(l.Final), fmt.Sprint(l.Lost()), seconds(l.ReadAfter), seconds(l.BackAfter), seconds(l.Whole),
 	}
 }
@@ -78,7 +78,7 @@ func names() (all []string) {
 func (r Result) String() string {
 	l := r.Loss
 	return fmt.Sprintf("%s: as expected. %s was killed: back after %s, all answered after %s; %d confirmed, %d without an answer, final %d\n",
-		r.Topology, second, seconds(l.BackAfter), seconds(l.Whole), len(l.Writes), len(l.Failed), l.Final)
+		r.Topology, second, seconds(l.BackAfter), seconds(l.Whole), len(l.Writes), l.NoAnswer(), l.Final)
 }
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }

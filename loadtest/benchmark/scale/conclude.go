@@ -76,13 +76,13 @@ func ofRedis(saved benchfile.Saved) string {
 		benchfile.Digits(sensible*1e6/most.rate), keysOf(most.keys), handingOver(saved.Runs), bound(saved, most.keys))
 }
 
-// handingOver says what one Redis carries when every section is a hand-over; empty: it was not measured.
+// handingOver is the same figure where each instance has one waiter; empty: it was not measured.
 func handingOver(all benchfile.Runs) string {
 	took, ok := all.Median(handedOver, "ours", benchfile.ServerCPU)
 	if !ok || took == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" Where each of %d instances has one waiter it carries %s, because every section is a hand-over.",
+	return fmt.Sprintf(" Where each of %d instances has one waiter the same figure is %s. Redis has few clients then, so a busy one carries more.",
 		many, round(sensible*1e6/took))
 }
 
