@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -74,6 +75,23 @@ func TestTheStackRequiresAClass(t *testing.T) {
 	stack, err := load(t.Context(), []string{"stack.yaml", "single.yaml"}, class)
 	if err != nil || !slices.Contains(stack["page"].Command, "--class") {
 		t.Errorf("the page runs %v, %v", stack["page"].Command, err)
+	}
+}
+
+// The lines of the page that deploy the stack give it the settings, the address and the token.
+func TestThePageDeploysTheStack(t *testing.T) {
+	page, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := regexp.MustCompile(`(?ms)^ADDRESS=.* lab \)$`).FindString(string(page))
+	const docker = `docker() { echo "$*; $CLASS; $TRAINER_TOKEN; $REDIS_IMAGE"; }`
+	cmd := exec.CommandContext(t.Context(), "sh", "-ec", docker+"\n"+lines+"\necho after: $CLASS $REDIS_IMAGE")
+	cmd.Dir = "../.."
+	out, err := cmd.CombinedOutput()
+	want := regexp.MustCompile(`^stack deploy -c \S+ -c \S+ --resolve-image never lab; 192\.168\.1\.20:8000; [0-9a-f]{32}; redis:\S+\nafter:\n$`)
+	if err != nil || !want.Match(out) {
+		t.Errorf("%v: %s", err, out)
 	}
 }
 

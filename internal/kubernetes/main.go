@@ -45,7 +45,7 @@ func run(ctx context.Context, names []string) error {
 	known = append([]string{class}, known...)
 	for _, name := range names {
 		if !slices.Contains(known, name) {
-			return fmt.Errorf("there is no %q: take some of %s", name, strings.Join(known, ", "))
+			return fmt.Errorf("there is no %q: take some of %s; or clean", name, strings.Join(known, ", "))
 		}
 	}
 	began := time.Now()

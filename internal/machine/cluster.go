@@ -134,6 +134,9 @@ func (c Cluster) clean(ctx context.Context) error {
 			return fmt.Errorf("%s: %w", dir, err)
 		}
 	}
+	if len(folders) == 0 {
+		fmt.Fprintln(os.Stderr, "no run has left a folder: only control groups are removed, if there are any")
+	}
 	_, err = Output(ctx, nil, c.Script, "clean")
 	for _, dir := range folders {
 		err = errors.Join(err, restore(filepath.Join(dir, before)), os.RemoveAll(dir))

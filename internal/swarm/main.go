@@ -39,7 +39,7 @@ func run(ctx context.Context, topologies []string) error {
 	}
 	for _, topology := range topologies {
 		if !slices.Contains(known, topology) {
-			return fmt.Errorf("there is no topology %q: take some of %s", topology, strings.Join(known, ", "))
+			return fmt.Errorf("there is no topology %q: take some of %s; or clean", topology, strings.Join(known, ", "))
 		}
 	}
 	if len(topologies) > 0 { // the page shows all of them

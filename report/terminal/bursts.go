@@ -2,6 +2,7 @@ package terminal
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -96,10 +97,9 @@ func burstName(r *burst.Results, row burst.Judged) string {
 // halves shows how the requests were spread, without the names, which are ports.
 func halves(perInstance map[string]int) string {
 	var counts []string
-	for _, n := range perInstance {
+	for _, n := range slices.Sorted(maps.Values(perInstance)) {
 		counts = append(counts, fmt.Sprint(n))
 	}
-	slices.Sort(counts)
 	return strings.Join(counts, " + ")
 }
 
