@@ -68,16 +68,25 @@ type Lock struct {
 	Redis    []redis.UniversalClient // one server, a cluster, or the nodes of RedLock; none: servers that are not asked for their settings
 }
 
+// A check lasts so long: no step begins later. Half of it is for what servers say of themselves, so that one that hangs leaves time to try
+// the lock. A majority of the others may grant it.
+const (
+	checkWithin = 2 * time.Second
+	askWithin   = checkWithin / 2
+)
+
 // Check is a [Check]. After two seconds no new step begins.
 func (l Lock) Check(ctx context.Context) (r Report, answered bool) {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, checkWithin)
 	defer cancel()
 	r = Report{Lock: l.Name, Taken: time.Now(), Weaknesses: []Weakness{}, Unknown: []Unknown{}}
 	key := "lock:probe:" + url.QueryEscape(l.Instance) // a name may contain braces, which mean something in a key
 	servers := l.servers(ctx, key)
+	asking, enough := context.WithTimeout(ctx, askWithin)
+	defer enough()
 	var asked sync.WaitGroup
 	for _, s := range servers {
-		asked.Go(func() { s.ask(ctx) })
+		asked.Go(func() { s.ask(asking) })
 	}
 	asked.Wait()
 	servers = slices.DeleteFunc(servers, func(s *server) bool {

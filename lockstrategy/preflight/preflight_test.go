@@ -246,6 +246,22 @@ func TestPreflightOfRedLock(t *testing.T) {
 	wantUnknown(t, report, nodes[4].Addr+": everything: it gives no answer")
 }
 
+// Two of five nodes that hang take no time from the trial of the lock, which the three others grant. Without it the instance would not be
+// ready, although v4 works.
+func TestAMinorityThatHangsRefusesNoLock(t *testing.T) {
+	t.Parallel()
+	nodes, all := fiveNodes(t)
+	ask := ofNodes(t, all)
+	inTime(t, ask) // each has its connection
+	testenv.Pause(t, nodes[1])
+	testenv.Pause(t, nodes[3])
+	for _, w := range inTime(t, ask, nodes[1].Addr, nodes[3].Addr).Weaknesses {
+		if w.Refuses {
+			t.Errorf("the majority grants the lock, and the preflight says: %s", w)
+		}
+	}
+}
+
 // A server that hangs delays no caller by more than the timeout.
 func TestPreflightIsBounded(t *testing.T) {
 	t.Parallel()
@@ -263,7 +279,7 @@ func TestPreflightIsBounded(t *testing.T) {
 		wire.Hang()
 		began := time.Now()
 		report, answered := ask(t.Context())
-		if took := time.Since(began); took != 2*time.Second {
+		if took := time.Since(began); took != time.Second {
 			t.Errorf("it took %s", took)
 		}
 		if answered {
