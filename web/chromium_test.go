@@ -174,7 +174,7 @@ func TestEveryPageIsAccessible(t *testing.T) {
 		"/ui/", "/ui/story/1", "/ui/story/3", "/ui/story/4", "/ui/story",
 		"/ui/experiments", "/ui/experiments/L01", "/ui/experiments/L03", "/ui/experiments/L0x",
 		savedRuns(t, base)[0], savedRuns(t, base)[0] + "/4?event=5",
-		"/ui/steps", "/ui/steps/L03/1", "/ui/burst", "/ui/servers", "/ui/class", "/ui/join", "/ui/trainer",
+		"/ui/steps", "/ui/steps/L03/1", "/ui/burst", "/ui/servers", "/ui/locks", "/ui/class", "/ui/join", "/ui/trainer",
 	} {
 		for _, v := range []chrome.View{{Width: 1280, Scheme: "light"}, {Width: 390, Scheme: "dark"}} {
 			b.Open(base+path, v)

@@ -65,6 +65,8 @@ var routes = []route{
 	{"POST /ui/servers/load", trainer, does("/ui/servers", (*Server).startLoad)},
 	{"POST /ui/servers/stop", trainer, does("/ui/servers", (*Server).stopLoad)},
 	{"POST /ui/servers/{name}/{fault}", trainer, (*Server).breakServer},
+	{"GET /ui/locks", visitor, shows((*Server).locksPage)},
+	{"GET /ui/locks/{lock}", visitor, (*Server).lockReport},
 	{"GET /ui/join", visitor, shows((*Server).joinPage)},
 	{"POST /ui/join", visitor, (*Server).joinClass},
 	{"GET /ui/class", visitor, shows((*Server).classPage)},
@@ -139,6 +141,7 @@ var navigation = []link{
 	{"/ui/steps", "Step by step"},
 	{"/ui/servers", "Servers"},
 	{"/ui/experiments", "Experiments"},
+	{"/ui/locks", "Locks"},
 }
 
 // Handler answers the requests of browsers.

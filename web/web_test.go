@@ -419,7 +419,7 @@ func TestSoManyRunsWait(t *testing.T) {
 
 // screens are the pages that a browser may load first. The other two files come with each.
 var (
-	screens = []string{"/ui/", "/ui/burst", "/ui/experiments", "/ui/experiments/L11", "/ui/story/1", "/ui/steps", "/ui/servers"}
+	screens = []string{"/ui/", "/ui/burst", "/ui/experiments", "/ui/experiments/L11", "/ui/story/1", "/ui/steps", "/ui/servers", "/ui/locks"}
 	files   = []string{"/ui/static/style.css", "/ui/static/script.js"}
 )
 

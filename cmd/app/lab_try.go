@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"locklab/experiments"
+	"locklab/experiments/agent/protocol"
 	"locklab/experiments/try"
 	"locklab/report/html"
 	"locklab/report/terminal"
@@ -22,7 +24,8 @@ type labTryCommand struct {
 	List     bool     `help:"List what is tried, and why it matters; try nothing."`
 	Parallel int      `default:"3" placeholder:"N" help:"Rows at a time; most of their time they wait."`
 	Embedded bool     `help:"Use miniredis although a redis-server is there."`
-	Out      string   `default:"store/try.html" placeholder:"FILE" help:"File for the page with the timelines."`
+	Out      string   `placeholder:"FILE" help:"File for the page with the timelines; the scorecard as JSON lies beside it (default: try/NAME.html in the store)."`
+	Store    string   `default:"store" env:"LAB_STORE" placeholder:"FOLDER" help:"Folder of the saved runs, which the live page shows."`
 	JSON     bool     `name:"json" help:"Print the scorecard as JSON, for programs."`
 }
 
@@ -36,19 +39,12 @@ func (c *labTryCommand) Run(ctx context.Context, std streams) error {
 		_, err := fmt.Fprint(std.out, terminal.Tried(rows, screen(std.out)))
 		return err
 	}
-	argv := c.Program
-	if len(argv) > 0 && argv[0] == "--" {
-		argv = argv[1:]
-	}
-	if len(argv) == 0 {
-		return misuse("name the program to try: app lab try -- ./mylock; docs/protocol.md says what it must do")
-	}
 	if err := within("--parallel", c.Parallel, 1, mostParallel); err != nil {
 		return err
 	}
 	tellOldRedis(std.say, c.Embedded)
-	p, err := try.Ask(ctx, argv)
-	if err := stopped(ctx, err, "nothing was tried"); err != nil {
+	p, err := c.program(ctx, std)
+	if err != nil {
 		return err
 	}
 	o := experiments.Options{Seed: uint64(time.Now().UnixNano()) % shortSeed, Real: stack.RealRedis() && !c.Embedded, Build: build()}
@@ -68,18 +64,37 @@ func (c *labTryCommand) Run(ctx context.Context, std streams) error {
 	return c.finish(ctx, card, std)
 }
 
+// program asks the program what it claims, and looks for the servers that it needs.
+func (c *labTryCommand) program(ctx context.Context, std streams) (p try.Program, err error) {
+	argv := c.Program
+	if len(argv) > 0 && argv[0] == "--" {
+		argv = argv[1:]
+	}
+	if len(argv) == 0 {
+		return p, misuse("name the program to try: app lab try -- ./mylock; docs/protocol.md says what it must do")
+	}
+	p, err = try.Ask(ctx, argv)
+	if err == nil {
+		err = p.Missing()
+	}
+	if err == nil && p.Claims.Store == protocol.Etcd {
+		err = preparedEtcd(ctx, std.say)
+	}
+	return p, stopped(ctx, err, "nothing was tried")
+}
+
 // finish writes the page, prints, and says with the exit status what it came to.
 func (c *labTryCommand) finish(ctx context.Context, card *try.Scorecard, std streams) error {
 	if ctx.Err() != nil {
 		return stopped(ctx, nil, "what was tried shows nothing")
 	}
-	card.Report = c.Out
-	if err := os.MkdirAll(filepath.Dir(c.Out), 0o755); err != nil {
+	card.Report = cmp.Or(c.Out, try.PageOf(c.Store, card.Name))
+	if err := os.MkdirAll(filepath.Dir(card.Report), 0o755); err != nil {
 		return unavailable(err)
 	}
-	page, err := os.Create(c.Out)
+	page, err := os.Create(card.Report)
 	if err == nil {
-		err = errors.Join(html.Tried(page, card.Name, card.Runs()), page.Close())
+		err = errors.Join(html.Tried(page, card.Name, card.Runs()), page.Close(), card.Save())
 	}
 	if err != nil {
 		return unavailable(err)

@@ -13,7 +13,10 @@ import (
 	"locklab/internal/testenv"
 )
 
-const rungs = "../../examples/locks/python/"
+const (
+	templates = "../../examples/locks/template-"
+	rungs     = templates + "python/"
+)
 
 // The exit status is the worst row's, and the page and the JSON name the rows.
 func TestLabTry(t *testing.T) {
@@ -53,6 +56,44 @@ func TestLabTry(t *testing.T) {
 			}
 			if row := card.Rows[0]; row.State != c.state || !strings.HasPrefix(row.ID, c.only) || card.Report != page || card.Name != "mine" {
 				t.Errorf("%+v, want %s", card, c.state)
+			}
+		})
+	}
+}
+
+// Each template speaks the protocol, and is the lock with which the exercise begins: its key has no expiry.
+func TestTheTemplatesAreTried(t *testing.T) {
+	t.Parallel()
+	testenv.Slow(t)
+	compiled := filepath.Join(t.TempDir(), "mylock")
+	for name, argv := range map[string][]string{
+		"python": {"python3", rungs + "mylock.py"}, "node": {"node", templates + "node/mylock.js"}, "go": {compiled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if name == "go" {
+				if text, err := exec.CommandContext(t.Context(), "go", "build", "-o", compiled, templates+"go").CombinedOutput(); err != nil {
+					t.Fatalf("%v: %s", err, text)
+				}
+			} else if _, err := exec.LookPath(argv[0]); err != nil {
+				testenv.Skip(t, argv[0]+" is missing, for a template of a lock")
+			}
+			store := t.TempDir()
+			var got output
+			for range 3 { // on a busy machine a row may be inconclusive
+				got = app(t.Context(), append([]string{"lab", "try", "--store", store, "--only", "T02,T12", "--"}, argv...)...)
+				if got.code != exitInconclusive {
+					break
+				}
+			}
+			words := strings.Join(strings.Fields(got.out), " ")
+			if got.code != exitUnexpected || !strings.Contains(words, "T02-dead-holder: violated: ") ||
+				!strings.Contains(words, "1 hold, 1 violated") {
+				t.Fatalf("exit %d: %s%s", got.code, got.err, got.out)
+			}
+			cards, err := try.Saved(store)
+			if err != nil || len(cards) != 1 || cards[0].Name != "my lock" || cards[0].Report != filepath.Join(store, "try", "my-lock.html") {
+				t.Errorf("saved are %+v, %v", cards, err)
 			}
 		})
 	}

@@ -397,7 +397,7 @@ func compiles(t *testing.T, root, dir, text string) {
 // A page that a page names must be there, and have the heading that is named.
 func TestLinksHaveTargets(t *testing.T) {
 	testenv.Check(t, testenv.Pages)
-	tracked, err := exec.Command("git", "-C", "../..", "ls-files", "*.md").Output()
+	tracked, err := exec.Command("git", "-C", "../..", "ls-files", "*.md", ":!*/testdata/*").Output() // those are pages as a test expects them
 	if err != nil {
 		testenv.Skip(t, "this is no checkout: "+err.Error())
 	}

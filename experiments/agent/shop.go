@@ -19,6 +19,16 @@ import (
 	"locklab/stack"
 )
 
+// Command is what the lab sends to an agent of the shop.
+type Command struct {
+	Do    Do        `json:"do"`
+	Began time.Time `json:"began,omitzero"` // Work: when the history's time began
+	Shop  Shop      `json:"shop,omitzero"`  // Work
+}
+
+// Do is what a command does.
+type Do string
+
 // Shop says on what an agent of the shop works, and where it stops.
 type Shop struct {
 	Redis    string     `json:"redis"`    // host:port
@@ -27,9 +37,9 @@ type Shop struct {
 	Stop     string     `json:"stop"` // a [Step]; empty: nowhere
 }
 
-// The commands to an agent of the shop.
+// The commands.
 const (
-	Work Do = "work" // on one message; it reports Work at the end, and Stopped at its stop
+	Work Do = "work" // on one message; the agent reports Work at the end, and Stopped at its stop
 	Go   Do = "go"   // on, after its stop
 )
 
@@ -82,26 +92,37 @@ var shopRole = stack.Role("shop agent", serveShop)
 // StartShop starts an agent of the shop.
 func StartShop(t *experiments.Trial, name string) *Process { return StartRole(t, shopRole, name) }
 
+// worker is an agent of the shop.
+type worker struct {
+	out   *json.Encoder
+	began time.Time // of the history's time
+}
+
+// report sends an event, or the name of a command that is done.
+func (w *worker) report(what history.Kind, text string) {
+	_ = w.out.Encode(history.Event{Kind: what, At: time.Since(w.began), Text: text}) // without the lab this process ends
+}
+
 // serveShop works on one message for each command, until in ends.
 func serveShop(in io.Reader, out io.Writer) int {
 	lines := bufio.NewScanner(in)
-	c := &client{out: json.NewEncoder(out)}
+	w := &worker{out: json.NewEncoder(out)}
 	for lines.Scan() {
 		var command Command
 		err := json.Unmarshal(lines.Bytes(), &command)
 		if err == nil {
-			c.began = command.Began
-			err = c.work(context.Background(), command.Shop, lines)
+			w.began = command.Began
+			err = w.work(context.Background(), command.Shop, lines)
 		}
 		if err != nil {
-			c.report(Failed, err.Error(), 0)
+			w.report(Failed, err.Error())
 		}
 	}
 	return 0
 }
 
 // work lets an agent have one message. At its stop it waits for the next line.
-func (c *client) work(ctx context.Context, task Shop, lines *bufio.Scanner) error {
+func (w *worker) work(ctx context.Context, task Shop, lines *bufio.Scanner) error {
 	store, err := order.OpenStore(ctx, order.Config{Database: task.Database})
 	if err != nil {
 		return err
@@ -111,20 +132,20 @@ func (c *client) work(ctx context.Context, task Shop, lines *bufio.Scanner) erro
 	defer conn.Close()
 	err = ShopSteps(conn, store.DB(), func(step, text string) {
 		if text != "" {
-			c.report(history.Command, text, 0)
+			w.report(history.Command, text)
 		}
 		if step == task.Stop {
-			c.report(Stopped, "", 0)
+			w.report(Stopped, "")
 			lines.Scan()
 		}
 	})
 	if err != nil {
 		return err
 	}
-	w := shop.Worker{Name: "A", Queue: shop.Queue{Redis: conn}, Store: shop.New(store.DB(), 0), Guard: task.Guard, Idle: time.Hour}
-	if worked, err := w.Next(ctx); err != nil || !worked {
+	next := shop.Worker{Name: "A", Queue: shop.Queue{Redis: conn}, Store: shop.New(store.DB(), 0), Guard: task.Guard, Idle: time.Hour}
+	if worked, err := next.Next(ctx); err != nil || !worked {
 		return fmt.Errorf("no message was worked on: %w", err)
 	}
-	c.report(history.Kind(Work), "", 0)
+	w.report(history.Kind(Work), "")
 	return nil
 }

@@ -3,12 +3,12 @@ package clients
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"locklab/experiments"
 	"locklab/experiments/agent"
-	"locklab/history"
 	"locklab/lockstrategy"
 )
 
@@ -27,8 +27,9 @@ type Holding struct {
 // HolderProcess is a lock that A holds in a process of its own. B is in the lab's process.
 type HolderProcess struct {
 	*Servers
-	A        *agent.Process
-	Holder   *Holder // A's lock
+	A        *agent.Program
+	Grant    *agent.Grant // A's lock, as A tells of it
+	Holder   *Holder      // the same, as the resource knows it
 	B        *Client
 	Resource *Resource
 	Key      string // of the lock, on the nodes
@@ -47,33 +48,35 @@ func InProcess(h Holding, scenario func(ctx context.Context, x *HolderProcess)) 
 		if h.Strategy == lockstrategy.NameRedLock {
 			x.Key = NodeKey
 		}
-		x.B, x.A = x.NewClient(ctx, "B", lease), agent.Start(t, "A")
-		lock := agent.Lock{Strategy: h.Strategy, Addrs: x.Addrs, Lease: lease, Request: replyTimeout(t, lease), Key: LockKey}
-		if h.Bounded {
-			lock.Renew = lease
+		x.B = x.NewClient(ctx, "B", lease)
+		x.A = agent.Start(ctx, t, "A", agent.Lock{Strategy: h.Strategy, Addrs: x.Addrs, Lease: lease, Bounded: h.Bounded})
+		grant, err := x.A.Begin(LockKey, 0)(ctx)
+		if err == nil && grant == nil {
+			err = fmt.Errorf("%s was refused a key that is free", x.A)
 		}
-		token := x.A.Acquire(ctx, lock)
-		x.Holder = HolderElsewhere(t, "A", x.A.Owner(), token)
+		t.Must(err)
+		x.Grant, x.Holder = grant, HolderElsewhere(t, "A", grant.ID, grant.Token)
 		scenario(ctx, x)
 	}
 }
 
-// Look lets A look at its lease, which must be good.
-func (x *HolderProcess) Look(ctx context.Context) {
-	if seen := x.A.Do(ctx, agent.Command{Do: agent.Look}); seen.Text != "" {
-		x.Must(fmt.Errorf("the lease of A should have been good: %s", seen.Text))
+// Look looks at the lease of A, which must be good.
+func (x *HolderProcess) Look() {
+	if x.Grant.IsLost() {
+		x.Must(errors.New("the lease of A should have been good, and A has told of its loss"))
 	}
 	x.Holder.Note("has looked: its lease is good")
 }
 
-// Write lets A look at its lease and then write.
-func (x *HolderProcess) Write(ctx context.Context, value int64) {
-	x.Look(ctx)
-	x.Resource.Write(x.Holder, x.A.Do(ctx, agent.Command{Do: agent.Write, Value: value}).Value)
+// Write looks at the lease of A and then writes as A.
+func (x *HolderProcess) Write(value int64) {
+	x.Look()
+	x.Resource.Write(x.Holder, value)
 }
 
-// Release lets A release the lock.
-func (x *HolderProcess) Release(ctx context.Context) {
-	x.A.Send(agent.Command{Do: agent.Release})
-	x.A.Wait(ctx, history.Released)
+// AwaitLoss waits until A tells that its lock is lost.
+func (x *HolderProcess) AwaitLoss(ctx context.Context) {
+	if !x.Grant.AwaitLoss(ctx, LongLease) {
+		x.Must(fmt.Errorf("%s has not told of the loss of its lock", x.A))
+	}
 }

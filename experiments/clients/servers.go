@@ -111,16 +111,10 @@ func (s *Servers) warmUp(ctx context.Context) error {
 	return errors.Join(err, z.Close())
 }
 
-// replyTimeout is how long a client waits for a reply: for most of a short lease, because a busy server answers late. A lock's own default
-// is a third of it.
-func replyTimeout(t *experiments.Trial, lease time.Duration) time.Duration {
-	return min(t.Scaled(2*time.Second), 3*lease/5)
-}
-
 // NewClient returns a client of the lock in the lab's process, with connections of its own. A request waits for its reply for timeout, or
 // without one as long as the lease allows.
 func (s *Servers) NewClient(ctx context.Context, name string, lease time.Duration, timeout ...time.Duration) *Client {
-	request := replyTimeout(s.Trial, lease)
+	request := agent.ReplyTimeout(lease, s.Scaled(2*time.Second))
 	if len(timeout) > 0 {
 		request = timeout[0]
 	}

@@ -3,12 +3,17 @@ package try
 import (
 	"context"
 	"fmt"
+	"io"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"locklab/experiments"
+	"locklab/experiments/agent"
+	"locklab/experiments/agent/protocol"
 	"locklab/experiments/clients"
+	"locklab/stack"
 	"locklab/stack/faultproxy"
 )
 
@@ -17,6 +22,7 @@ const (
 	copies         = 4
 	allSections    = 2000                   // of all copies together
 	fewestSections = 10                     // of a copy, or exclusion was not tried
+	costSections   = 400                    // of the cost
 	loadFor        = 20 * time.Second       // then the load ends, whatever is left of it
 	work           = 200 * time.Microsecond // in a section, between the read and the write
 )
@@ -33,17 +39,24 @@ var (
 	untilFree      = experiments.Milliseconds.Of("until the next grant")
 	untilToldOf    = experiments.Milliseconds.Of("from the fault until the holder was told")
 	afterNextGrant = experiments.Milliseconds.Of("from the next grant until the former holder was told")
+	handOver       = experiments.Microseconds.Of("from a release to the next grant (median)")
+	slowestGrant   = experiments.Microseconds.Of("from a release to the next grant, the longest of five")
+	packetsWaiting = experiments.Count.Of("packets in a lease of a copy that waits")
 )
 
-// load lets copies of the program enter sections simultaneously, until all sections are done or the time is over. It returns the
-// sections of each.
-func (b *bench) load(ctx context.Context, all []*process, sections int, longest time.Duration, enter func(p *process, n int) bool) []int {
-	began, each := time.Now(), make([]int, len(all))
+// load lets callers enter sections simultaneously, until all sections are done or the time is over. Each caller is a copy of the program; a
+// copy that is named more than once has as many callers. It returns the sections of each caller.
+func (b *bench) load(
+	ctx context.Context, callers []*process, sections int, longest time.Duration, enter func(p *process, n int) bool,
+) []int {
+	began, each := time.Now(), make([]int, len(callers))
 	var waits []func()
-	for i, p := range all {
-		p.quiet = true
+	for _, p := range callers {
+		p.Quiet = true
+	}
+	for i, p := range callers {
 		waits = append(waits, b.Go(func() {
-			for n := 0; n < sections/len(all) && time.Since(began) < longest && ctx.Err() == nil; n++ {
+			for n := 0; n < sections/len(callers) && time.Since(began) < longest && ctx.Err() == nil; n++ {
 				if enter(p, n) {
 					each[i]++
 				}
@@ -76,7 +89,7 @@ func exclusion(n, sections int, locked bool) func(context.Context, *bench) {
 	return func(ctx context.Context, b *bench) {
 		r, all := clients.NewResource(b.Trial, false), b.startAll(ctx, n)
 		each := b.load(ctx, all, sections, loadFor, func(p *process, i int) bool {
-			h := &held{Holder: clients.HolderElsewhere(b.Trial, p.name, fmt.Sprintf("%s%d", p.name, i), 0)}
+			h := &held{Holder: clients.HolderElsewhere(b.Trial, p.Name, fmt.Sprintf("%s%d", p.Name, i), 0)}
 			if locked {
 				if h = p.acquire(ctx, loadFor); h == nil {
 					pause(ctx, b.lease/20)
@@ -93,7 +106,7 @@ func exclusion(n, sections int, locked bool) func(context.Context, *bench) {
 		})
 		for i, sections := range each {
 			if sections < fewestSections {
-				b.Must(fmt.Errorf("%s entered %d sections: too few to try exclusion", all[i].name, sections))
+				b.Must(fmt.Errorf("%s entered %d sections: too few to try exclusion", all[i].Name, sections))
 			}
 		}
 	}
@@ -124,10 +137,10 @@ func fairness(n int) func(context.Context, *bench) {
 		})
 		sum, squares := 0, 0
 		for i, sections := range each {
-			b.Measure(all[i].name, int64(sections), shareOf)
+			b.Measure(all[i].Name, int64(sections), shareOf)
 			sum, squares = sum+sections, squares+sections*sections
 			if sections == 0 {
-				b.violates(all[i].name, "was never granted the lock, while other copies were")
+				b.violates(all[i].Name, "was never granted the lock, while other copies were")
 			}
 		}
 		b.Measure("lab", longest.Milliseconds(), longestWait)
@@ -135,37 +148,110 @@ func fairness(n int) func(context.Context, *bench) {
 	}
 }
 
-// cost counts what the servers execute, and what passes the proxies.
-func cost(n int) func(context.Context, *bench) {
+// burst is how many requests come simultaneously, as in the articles' load tests.
+const burst = 666
+
+// localQueue is a queue in one process, with which a program is compared: it needs no server.
+var localQueue = stack.Role("local queue", func(in io.Reader, out io.Writer) int {
+	held := make(chan struct{}, 1)
+	claims := protocol.Claims{Name: "local queue", Store: protocol.Redis}
+	_ = protocol.Serve(in, out, claims, func(protocol.Request) (protocol.Lock, error) {
+		return func(ctx context.Context, _ protocol.Request) (protocol.Held, error) {
+			select {
+			case held <- struct{}{}:
+				return protocol.Held{Release: func(context.Context) error { <-held; return nil }}, nil
+			case <-ctx.Done():
+				return protocol.Held{}, ctx.Err()
+			}
+		}, nil
+	})
+	return 0
+})
+
+// local starts the local queue in place of the program.
+func (b *bench) local(ctx context.Context) *process {
+	p, _ := agent.Launch(ctx, b.Trial, "A", func(process string) (*stack.Dialogue, error) { return b.Stack.Dialogue(localQueue, process) })
+	p.Connect(ctx, b.servers.Addrs, b.lease)
+	return &process{Program: p, bench: b}
+}
+
+// cost counts what the servers execute, and what passes the proxies. So many callers enter a section each, or as many as the load has
+// time for. Without copies it is the local queue that they call.
+func cost(n, callers, sections int) func(context.Context, *bench) {
 	return func(ctx context.Context, b *bench) {
-		const sections = 400
-		all := b.startAll(ctx, n)
+		var all, calling []*process
+		if n == 0 {
+			all = append(all, b.local(ctx))
+		} else {
+			all = b.startAll(ctx, n)
+		}
 		var packets atomic.Int64
 		for _, p := range all {
 			for _, w := range p.wires {
 				w.Delay(func(faultproxy.Chunk) time.Duration { packets.Add(1); return 0 })
 			}
 		}
+		for i := range callers {
+			calling = append(calling, all[i%len(all)])
+		}
+		var turns handOvers
 		before := b.commands(ctx)
-		each := b.load(ctx, all, sections, b.Scaled(loadFor/2), func(p *process, _ int) bool {
+		each := b.load(ctx, calling, sections, b.Scaled(loadFor/2), func(p *process, _ int) bool {
 			h := p.acquire(ctx, loadFor)
-			return h != nil && h.release(ctx)
+			if h == nil {
+				return false
+			}
+			turns.change()
+			return h.release(ctx)
 		})
 		done := int64(0)
 		for _, sections := range each {
 			done += int64(sections)
 		}
-		b.Measure("lab", 10*packets.Load()/max(done, 1), packetsEach)
-		if b.Real {
+		if callers > 1 {
+			b.Measure("lab", turns.median().Microseconds(), handOver)
+		}
+		if n > 0 {
+			b.Measure("lab", 10*packets.Load()/max(done, 1), packetsEach)
+		}
+		if n > 0 && b.Real && len(b.servers.Nodes) > 0 {
 			b.Measure("lab", 10*(b.commands(ctx)-before)/max(done, 1), commandsEach)
 		}
 	}
 }
 
-// commands is how many commands the servers have executed; miniredis does not count them.
+// handOvers are the times from a release to the next grant. A section is empty, so a grant and its release are one moment.
+type handOvers struct {
+	mu       sync.Mutex
+	released time.Time
+	all      []time.Duration
+}
+
+// change is called at each grant, immediately before its release.
+func (o *handOvers) change() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	now := time.Now()
+	if !o.released.IsZero() {
+		o.all = append(o.all, now.Sub(o.released))
+	}
+	o.released = now
+}
+
+func (o *handOvers) median() time.Duration {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.all) == 0 {
+		return 0
+	}
+	slices.Sort(o.all)
+	return o.all[len(o.all)/2]
+}
+
+// commands is how many commands the servers of Redis have executed; miniredis does not count them.
 func (b *bench) commands(ctx context.Context) (all int64) {
 	if b.Real {
-		for _, node := range b.nodes {
+		for _, node := range b.servers.Nodes {
 			n, err := node.Number(ctx, "stats", "total_commands_processed")
 			b.Must(err)
 			all += n

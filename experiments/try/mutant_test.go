@@ -11,14 +11,16 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"locklab/experiments/try/protocol"
+	"locklab/experiments/agent/protocol"
 )
 
 // The programs of this file poll, as a wrapper of a company does. A sleep here is a pause of a program, and no wait of a test.
 
 // serveMutant serves a lock with one defect, in about the lines that a company's wrapper has.
 func serveMutant(mutant string) {
-	claims := protocol.Claims{Name: "mutant " + mutant, Store: protocol.OneRedis, Renews: true, Tokens: true, Tells: true}
+	claims := protocol.Claims{
+		Name: "mutant " + mutant, Store: protocol.Redis, Renews: true, Tokens: true, Tells: true, Extends: true, Messages: mutant == "polls",
+	}
 	err := protocol.Serve(os.Stdin, os.Stdout, claims, func(start protocol.Request) (protocol.Lock, error) {
 		m := &mutantLock{mutant: mutant, Client: redis.NewClient(&redis.Options{
 			Addr: start.Servers[0], MaxRetries: -1, DisableIdentity: true,
@@ -43,7 +45,9 @@ var (
 local now = redis.call('TIME') return now[1] * 1000000 + now[2]`)
 	renewScript = redis.NewScript(`if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end return 0`)
 	lookScript  = redis.NewScript(`if redis.call('GET', KEYS[1]) == ARGV[1] then return 1 end return 0`)
-	freeScript  = redis.NewScript(`if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`)
+	queueScript = redis.NewScript(`if not redis.call('LPOS', KEYS[1], ARGV[1]) then redis.call('RPUSH', KEYS[1], ARGV[1]) end
+return redis.call('LINDEX', KEYS[1], 0)`)
+	freeScript = redis.NewScript(`if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`)
 )
 
 func (m *mutantLock) acquire(ctx context.Context, r protocol.Request) (protocol.Held, error) {
@@ -106,6 +110,17 @@ func (m *mutantLock) lease(r protocol.Request) int64 {
 }
 
 func (m *mutantLock) try(r protocol.Request, owner string) (token uint64, err error) {
+	if m.mutant == "queue" && r.WaitMS > 0 {
+		first, err := queueScript.Run(context.Background(), m, []string{r.Key + ":queue"}, owner).Text()
+		if err != nil || first != owner {
+			return 0, err
+		}
+		defer func() {
+			if token > 0 {
+				m.LPop(context.Background(), r.Key+":queue")
+			}
+		}()
+	}
 	token, err = grantScript.Run(context.Background(), m, []string{r.Key}, owner, m.lease(r)).Uint64()
 	if token == 0 && err == nil && m.mutant == "shared" && m.grants.Load()%20 == 0 {
 		return 1, nil
@@ -132,9 +147,19 @@ func (m *mutantLock) hold(r protocol.Request, owner string, token uint64) protoc
 		}
 		<-ctx.Done()
 	}()
-	return protocol.Held{Token: token, Lost: lost, Release: func(ctx context.Context) error {
+	release := func(ctx context.Context) error {
 		cancel()
 		return m.release(ctx, r.Key, owner)
+	}
+	return protocol.Held{Token: token, Lost: lost, Release: release, Extend: func(ctx context.Context) error {
+		if m.mutant == "extends nothing" {
+			return protocol.ErrNotHeld
+		}
+		extended, err := renewScript.Run(ctx, m, []string{r.Key}, owner, m.lease(r)).Int()
+		if err == nil && extended == 0 && m.mutant != "extends all" {
+			err = protocol.ErrNotHeld
+		}
+		return err
 	}}
 }
 

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"locklab/experiments"
-	"locklab/experiments/try/protocol"
+	"locklab/experiments/agent/protocol"
 )
 
 // Row is one thing that is tried.
@@ -32,7 +32,12 @@ var (
 	renews    = Claim{"renews", func(c protocol.Claims) bool { return c.Renews }}
 	tokens    = Claim{"tokens", func(c protocol.Claims) bool { return c.Tokens }}
 	tellsLoss = Claim{"tells_loss", func(c protocol.Claims) bool { return c.Tells }}
-	quorum    = Claim{"store redlock", func(c protocol.Claims) bool { return c.Store == protocol.FiveNode }}
+	quorum    = Claim{"store redlock", func(c protocol.Claims) bool { return c.Store == protocol.RedLock }}
+	extends   = Claim{"extends", func(c protocol.Claims) bool { return c.Extends }}
+	messages  = Claim{"waits_by_message", func(c protocol.Claims) bool { return c.Messages }}
+	forgotten = Claim{"tokens, with a store that keeps nothing on a disk", func(c protocol.Claims) bool {
+		return c.Tokens && (c.Store == protocol.Redis || c.Store == protocol.RedLock)
+	}}
 )
 
 // claimed reports whether a program makes the claim.
@@ -87,7 +92,7 @@ var rows = []Row{
 		ID: "T04-long-work", Title: "work longer than the lease", Claim: renews,
 		Promise: "A holder that works for three leases keeps its lock.",
 		Matters: "When the lease ends during the work, a second client acquires the lock.",
-		tries:   []attempt{control("short work", longWork(false)), {name: "work of three leases", run: longWork(true)}},
+		tries:   []attempt{control("short work", longWork(false, false)), {name: "work of three leases", run: longWork(true, false)}},
 	},
 	{
 		ID: "T05-pause", Title: "a pause past the lease", Claim: tokens,
@@ -136,7 +141,7 @@ var rows = []Row{
 		tries:   []attempt{control("the connection stays", cutWaiter(false)), fault("the connection is closed", cutWaiter(true))},
 	},
 	{
-		ID: "T11-restart", Title: "servers restarted empty", Claim: tokens,
+		ID: "T11-restart", Title: "servers restarted empty", Claim: forgotten,
 		Promise: "When the servers restart without data, the next token is larger than those before.",
 		Matters: "A counter that restarts issues old tokens again, and the resource accepts a stale write.",
 		tries: []attempt{
@@ -147,9 +152,13 @@ var rows = []Row{
 	},
 	{
 		ID: "T12-ended-wait", Title: "a wait that ended leaves nothing",
-		Promise: "A client whose wait has timed out keeps nobody out.",
+		Promise: "A client whose wait has timed out keeps nobody out. One that died waiting does not for longer than two leases and two seconds.",
 		Matters: "An entry in a queue, or a late grant, locks a key that nobody wants.",
-		tries:   []attempt{control("nobody waits", endedWait(false)), {name: "a wait ends", run: endedWait(true)}},
+		tries: []attempt{
+			control("nobody waits", endedWait(noWait)),
+			{name: "a wait ends", run: endedWait(timedOut)},
+			fault("a waiter is killed", endedWait(waiterKilled)),
+		},
 	},
 	{
 		ID: "T13-opposite-order", Title: "two locks in opposite order time out",
@@ -166,22 +175,51 @@ var rows = []Row{
 	},
 	{
 		ID: "T15-cost", Title: "cost of a section", Alone: true, Measures: true,
-		Promise: "The lab counts commands and packets per section. It judges nothing.",
+		Promise: "The lab counts commands and packets per section, and compares a burst with a queue in one process. It judges nothing.",
 		Matters: "Polling costs the server commands, and waiting by messages costs fewer.",
-		Shows:   []experiments.Quantity{commandsEach, packetsEach, sectionTook},
-		tries:   []attempt{control("one process", cost(1)), {name: "four processes", run: cost(copies)}},
+		Shows:   []experiments.Quantity{commandsEach, packetsEach, sectionTook, handOver},
+		tries: []attempt{
+			control("one process", cost(1, 1, costSections)),
+			{name: "four processes", run: cost(copies, copies, costSections)},
+			{name: "burst of 666 requests", run: cost(copies, burst, burst)},
+			{name: "burst of 666 requests, a local queue", run: cost(0, burst, burst)},
+		},
 	},
 	{
 		ID: "T16-two-down", Title: "two of five servers are down", Claim: quorum,
 		Promise: "A lock over five servers is granted while two of them are down.",
 		Matters: "This is what five servers are for.",
-		tries:   []attempt{control("all run", twoDown(false)), fault("two are killed", twoDown(true))},
+		tries:   []attempt{control("all run", twoDown(nil)), fault("two are killed", twoDown(killed))},
 	},
 	{
 		ID: "T17-one-empty", Title: "one of five servers restarts empty", Claim: quorum,
 		Promise: "A lock that five servers granted excludes others when one of them restarts empty.",
 		Matters: "A second majority must not form.",
 		tries:   []attempt{control("no restart", oneEmpty(false)), fault("one restarts empty", oneEmpty(true))},
+	},
+	{
+		ID: "T18-two-hang", Title: "two of five servers hang", Claim: quorum,
+		Promise: "A lock over five servers is granted while two of them accept requests and do not answer.",
+		Matters: "A server that hangs costs more than one that is gone: a client without a timeout waits for it.",
+		Shows:   []experiments.Quantity{untilFree},
+		tries:   []attempt{control("all run", twoDown(nil)), fault("two hang", twoDown(hanging))},
+	},
+	{
+		ID: "T19-extension", Title: "a lease is extended", Claim: extends,
+		Promise: "A holder that extends its lease in time keeps its lock for three leases, and a lock that is lost is not extended.",
+		Matters: "An extension that does not compare the owner extends the next holder's lock.",
+		tries: []attempt{
+			control("short work", longWork(false, true)),
+			{name: "work of three leases", run: longWork(true, true)},
+			fault("the key is lost before the extension", lateExtension),
+		},
+	},
+	{
+		ID: "T20-quiet-wait", Title: "waiting by message", Claim: messages, Alone: true,
+		Promise: "A waiter sends no more than 20 packets in a lease to a server, and is granted the key within 50 ms of its release, five times.",
+		Matters: "Polling costs the servers more with each waiter, or it makes each hand-over long.",
+		Shows:   []experiments.Quantity{slowestGrant, packetsWaiting},
+		tries:   []attempt{control("nobody waits", quietWait(false)), {name: "a copy waits", run: quietWait(true)}},
 	},
 }
 
@@ -199,7 +237,7 @@ func (p Program) Experiments(rows []Row) (all []experiments.Experiment) {
 func (r Row) of(p Program) experiments.Experiment {
 	e := experiments.Experiment{
 		ID: r.ID, Claim: r.Promise, Check: check, Lesson: experiments.Lesson{Title: r.Title, Why: r.Matters},
-		Schedule: experiments.Schedule{Trials: 1, Takes: 10 * time.Second, Alone: r.Alone},
+		Schedule: experiments.Schedule{Trials: 1, Takes: 10 * time.Second, Alone: r.Alone, Needs: p.needs()},
 	}
 	for _, a := range r.tries {
 		v := experiments.Variant{Name: a.name, Fault: a.fault, Run: p.run(a.run)}

@@ -3,8 +3,10 @@ package try
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
+	"locklab/experiments/agent"
 	"locklab/experiments/clients"
 	"locklab/stack"
 	"locklab/stack/faultproxy"
@@ -15,13 +17,16 @@ const key = clients.LockKey
 // freed lets B have the key after its holder's end, and measures how long that took.
 func (b *bench) freed(ctx context.Context, p *process, after string) *held {
 	began := time.Now()
-	h := p.settle(ctx, key)
-	if h == nil {
-		b.violates(p.name, "was not granted the key within %s after %s", b.settling(), after)
-		return nil
+	switch h, err := p.settle(ctx, key); {
+	case err != nil:
+		b.violates(p.Name, "has neither a grant nor a refusal after %s, although its wait has ended", after)
+	case h == nil:
+		b.violates(p.Name, "was not granted the key within %s after %s", b.settling(), after)
+	default:
+		b.Measure(p.Name, time.Since(began).Milliseconds(), untilFree)
+		return h
 	}
-	b.Measure(p.name, time.Since(began).Milliseconds(), untilFree)
-	return h
+	return nil
 }
 
 // twoCopies starts A and B, and lets A hold the key.
@@ -44,7 +49,7 @@ func deadHolder(killed bool) func(context.Context, *bench) {
 	return func(ctx context.Context, b *bench) {
 		a, other, h := b.twoCopies(ctx)
 		if killed {
-			a.kill()
+			a.Kill()
 		} else {
 			h.release(ctx)
 		}
@@ -82,14 +87,21 @@ func lateRelease(keysLost bool) func(context.Context, *bench) {
 	}
 }
 
-// longWork lets A work for three leases while B tries.
-func longWork(long bool) func(context.Context, *bench) {
+// longWork lets A work for three leases while B tries. extends lets the lab extend the lease three times each lease.
+func longWork(long, extends bool) func(context.Context, *bench) {
 	return func(ctx context.Context, b *bench) {
 		_, other, h := b.twoCopies(ctx)
 		r := clients.NewResource(b.Trial, false)
 		value := r.Read(h.Holder)
 		for end := time.Now().Add(3 * b.lease); long && time.Now().Before(end) && ctx.Err() == nil; pause(ctx, b.lease/20) {
-			if next := other.acquire(ctx, time.Until(end)); next != nil {
+			wait := time.Until(end)
+			if extends {
+				wait = b.lease / 4
+				if !h.grant.Extend(ctx) {
+					b.violates(h.p.Name, "was not granted an extension of a lock that it holds")
+				}
+			}
+			if next := other.acquire(ctx, wait); next != nil {
 				r.Add(next.Holder)
 				next.release(ctx)
 				break
@@ -98,6 +110,18 @@ func longWork(long bool) func(context.Context, *bench) {
 		r.Write(h.Holder, value+1)
 		h.release(ctx)
 	}
+}
+
+// lateExtension lets A extend a lock that its server has lost, and that B holds.
+func lateExtension(ctx context.Context, b *bench) {
+	all, h := b.warm(ctx, 3)
+	other, c := all[1], all[2]
+	b.loseKeys(ctx)
+	next := other.holds(ctx, key)
+	if h.grant.Extend(ctx) {
+		b.violates(h.p.Name, "was granted an extension of a lock that B holds")
+	}
+	b.intruder(ctx, c, clients.NewResource(b.Trial, false), next)
 }
 
 // Faults by which A loses its lock to B.
@@ -115,21 +139,20 @@ func staleWrite(fault int, checks bool) func(context.Context, *bench) {
 		value := r.Read(h.Holder)
 		switch fault {
 		case paused:
-			a.freeze()
-			defer a.running.Resume()
+			a.Pause()
 		case restarted:
 			b.restart(ctx)
 		}
 		if fault != noFault {
 			next := other.holds(ctx, key)
-			if checks && next.token <= h.token {
-				b.violates(other.name, "was granted token %d, which is not larger than token %d of the holder before", next.token, h.token)
+			if checks && next.grant.Token <= h.grant.Token {
+				b.violates(other.Name, "was granted token %d, which is not larger than token %d of the holder before", next.grant.Token, h.grant.Token)
 			}
 			r.Add(next.Holder)
 			next.release(ctx)
 		}
 		if fault == paused {
-			a.thaw()
+			a.Resume()
 		}
 		r.Write(h.Holder, value+1)
 		if fault == noFault {
@@ -151,8 +174,8 @@ func loss(fault int) func(context.Context, *bench) {
 		began := time.Now()
 		switch fault {
 		case noFault:
-			if h.told(ctx, b.lease/2) {
-				b.violates(a.name, "told of a loss, and nobody else was granted the key")
+			if h.grant.AwaitLoss(ctx, b.lease/2) {
+				b.violates(a.Name, "told of a loss, and nobody else was granted the key")
 			}
 			h.release(ctx)
 			return
@@ -163,28 +186,13 @@ func loss(fault int) func(context.Context, *bench) {
 		}
 		other.holds(ctx, key)
 		granted := time.Now()
-		if !h.told(ctx, b.settling()) {
-			b.violates(a.name, "was not told of its loss within %s after the next grant", b.settling())
+		if !h.grant.AwaitLoss(ctx, b.settling()) {
+			b.violates(a.Name, "was not told of its loss within %s after the next grant", b.settling())
 			return
 		}
-		b.Measure(a.name, time.Since(began).Milliseconds(), untilToldOf)
-		b.Measure(a.name, time.Since(granted).Milliseconds(), afterNextGrant)
+		b.Measure(a.Name, time.Since(began).Milliseconds(), untilToldOf)
+		b.Measure(a.Name, time.Since(granted).Milliseconds(), afterNextGrant)
 	}
-}
-
-// partition drops what a copy and its servers send each other. The lab's own request is the proof: an idle program sends nothing.
-func (p *process) partition(ctx context.Context) {
-	cut := stack.Cut(p.name, p.wires...)
-	for _, w := range p.wires {
-		conn, err := faultproxy.TCP(w.Addr)(ctx)
-		p.Must(err)
-		_, err = conn.Write([]byte("PING\r\n"))
-		_ = conn.Close()
-		p.Must(err)
-	}
-	proof, err := cut.Await(ctx)
-	p.Must(err)
-	p.Fault(p.name, "cut off", proof)
 }
 
 // lostAcquire loses the reply to A's acquire. The key must become free, whatever A says of it.
@@ -244,34 +252,111 @@ func cutWaiter(closed bool) func(context.Context, *bench) {
 		}
 		h.release(ctx)
 		switch next, err := granted(ctx); {
-		case errors.Is(err, errSilent):
-			b.violates(other.name, "has neither a grant nor a refusal although its wait has ended")
+		case errors.Is(err, agent.ErrSilent):
+			b.violates(other.Name, "has neither a grant nor a refusal although its wait has ended")
 			return
 		case next != nil:
 			next.release(ctx)
-		case !errors.Is(err, errAnswer):
+		case !errors.Is(err, agent.ErrAnswer):
 			b.Must(err)
 		}
 		b.freed(ctx, other, "both had left")
 	}
 }
 
-// endedWait lets B wait and time out. Its remains must not keep C out.
-func endedWait(waits bool) func(context.Context, *bench) {
+// Ends of a wait.
+const (
+	noWait = iota
+	timedOut
+	waiterKilled
+)
+
+// endedWait lets the wait of B end. Its remains must not keep C out. When B has died they may do so for as long as those of a dead holder.
+func endedWait(end int) func(context.Context, *bench) {
 	return func(ctx context.Context, b *bench) {
 		all, h := b.warm(ctx, 3)
 		other, c := all[1], all[2]
-		if waits {
+		switch end {
+		case timedOut:
 			if next := other.acquire(ctx, b.lease/5); next != nil {
 				h.keeps()
-				b.violates(other.name, "was granted a key that A holds")
+				b.violates(other.Name, "was granted a key that A holds")
 			}
+		case waiterKilled:
+			other.begin(key, b.settling())
+			pause(ctx, b.lease/4)
+			other.Kill()
 		}
 		h.release(ctx)
+		if end == waiterKilled {
+			b.freed(ctx, c, "a waiter had died")
+			return
+		}
 		pause(ctx, b.lease/10) // time for what is left of B's wait to take the key
 		if c.acquire(ctx, b.lease/2) == nil {
-			b.violates(c.name, "was not granted the key within half a lease, although nobody wants it")
+			b.violates(c.Name, "was not granted the key within half a lease, although nobody wants it")
 		}
+	}
+}
+
+// Bounds of a copy that waits by message.
+const (
+	mostPackets = 20                    // that it sends in a lease: the renewals of a session, and a try when a lease may be over
+	notified    = 50 * time.Millisecond // from a release to its grant, at most
+	rounds      = 5                     // a copy that polls is granted the key so soon by chance, but not each time
+)
+
+// quietWait lets A and B hand the key over, and counts what B sends for a lease while it waits for the first time. Without waits each
+// requests the key when it is free.
+func quietWait(waits bool) func(context.Context, *bench) {
+	return func(ctx context.Context, b *bench) {
+		holder, waiter, h := b.twoCopies(ctx)
+		slowest := time.Duration(0)
+		for n := range rounds {
+			granted := func(ctx context.Context) (*held, error) { return waiter.acquire(ctx, b.settling()), nil }
+			if waits {
+				granted = waiter.begin(key, b.settling())
+			}
+			pause(ctx, b.lease/4+time.Duration(n)*notified/3) // the waiter has begun to wait
+			if n == 0 {
+				waiter.wantQuiet(ctx)
+			}
+			h.keeps()
+			h.release(ctx)
+			released := time.Now()
+			next, err := granted(ctx)
+			b.Must(err)
+			if next == nil {
+				b.violates(waiter.Name, "was not granted the key that %s had released", holder.Name)
+				return
+			}
+			slowest = max(slowest, time.Since(released))
+			holder, waiter, h = waiter, holder, next
+		}
+		h.release(ctx)
+		b.Measure("lab", slowest.Microseconds(), slowestGrant)
+		if most := b.Scaled(notified); slowest > most {
+			b.violates("lab", "one of %d hand-overs took %s, and %s are allowed: the waiter polls", rounds, slowest, most)
+		}
+	}
+}
+
+// wantQuiet counts for a lease what a copy sends that waits.
+func (p *process) wantQuiet(ctx context.Context) {
+	var sent atomic.Int64
+	for _, w := range p.wires {
+		w.Delay(func(c faultproxy.Chunk) time.Duration {
+			if c.Direction == faultproxy.ToServer && (w.Control == nil || !w.Control(c)) {
+				sent.Add(1)
+			}
+			return 0
+		})
+	}
+	pause(ctx, p.Lease)
+	packets, most := sent.Load(), int64(mostPackets*len(p.wires))
+	p.Measure(p.Name, packets, packetsWaiting)
+	if packets > most {
+		p.bench.violates(p.Name, "sent %d packets in a lease while it waited, and %d are allowed: it polls", packets, most)
 	}
 }
 
@@ -286,12 +371,12 @@ func opposite(crossed bool) func(context.Context, *bench) {
 			for of, wants := range map[*held]func(context.Context) (*held, error){theirs: wantsSecond, first: wantsFirst} {
 				next, err := wants(ctx)
 				switch {
-				case errors.Is(err, errSilent):
-					b.violates(of.p.name, "holds a key that another copy requests, and that copy has no answer although its wait has ended")
+				case errors.Is(err, agent.ErrSilent):
+					b.violates(of.p.Name, "holds a key that another copy requests, and that copy has no answer although its wait has ended")
 					return
 				case next != nil:
 					of.keeps()
-					b.violates(next.p.name, "was granted a key that another copy holds")
+					b.violates(next.p.Name, "was granted a key that another copy holds")
 				}
 				b.Must(err)
 			}
@@ -302,18 +387,26 @@ func opposite(crossed bool) func(context.Context, *bench) {
 	}
 }
 
-// twoDown ends two of five nodes.
-func twoDown(killed bool) func(context.Context, *bench) {
+// twoDown lets two of five nodes end or hang. They hang until the end of the trial.
+func twoDown(how func(*bench, *stack.Node)) func(context.Context, *bench) {
 	return func(ctx context.Context, b *bench) {
 		_, other, h := b.twoCopies(ctx)
 		h.release(ctx)
-		if killed {
-			for _, n := range b.nodes[:2] {
-				clients.Kill(b.Trial, n)
+		if how != nil {
+			for _, n := range b.servers.Nodes[:2] {
+				how(b, n)
 			}
 		}
-		b.freed(ctx, other, "two of five servers had ended")
+		b.freed(ctx, other, "two of five servers had failed")
 	}
+}
+
+func killed(b *bench, n *stack.Node) { clients.Kill(b.Trial, n) }
+
+func hanging(b *bench, n *stack.Node) {
+	b.Must(n.Pause())
+	b.Cleanup(func() error { n.Resume(); return nil })
+	b.Fault(n.Name, "hangs", "no thread of its process runs")
 }
 
 // oneEmpty restarts one of five nodes empty while A holds the lock.
@@ -321,7 +414,7 @@ func oneEmpty(restarted bool) func(context.Context, *bench) {
 	return func(ctx context.Context, b *bench) {
 		_, other, h := b.twoCopies(ctx)
 		if restarted {
-			clients.Restart(ctx, b.Trial, b.nodes[0])
+			clients.Restart(ctx, b.Trial, b.servers.Nodes[0])
 		}
 		b.intruder(ctx, other, clients.NewResource(b.Trial, false), h)
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"locklab/experiments"
-	"locklab/experiments/try/protocol"
+	"locklab/experiments/agent/protocol"
 )
 
 // State is what a row came to.
@@ -23,6 +23,19 @@ const (
 	OnlyMeasured State = "measured" // the row judges nothing
 )
 
+// States are all of them, in the order of the summary.
+var States = []State{Holds, Violated, Inconclusive, NotClaimed, OnlyMeasured}
+
+// Count is how many rows came to a state.
+func (c *Scorecard) Count(of State) (n int) {
+	for _, row := range c.Rows {
+		if row.State == of {
+			n++
+		}
+	}
+	return n
+}
+
 // Scorecard is what a program came to. `app lab try --json` prints it.
 type Scorecard struct {
 	Name    string              `json:"name"`
@@ -34,6 +47,7 @@ type Scorecard struct {
 	Rows    []Score             `json:"rows"`
 	Verdict experiments.Verdict `json:"verdict"` // the worst of the rows that are claimed
 	Took    float64             `json:"took_s"`
+	Ended   time.Time           `json:"at"`
 	Report  string              `json:"report,omitempty"` // the page
 }
 
@@ -88,6 +102,7 @@ func Run(ctx context.Context, p Program, rows []Row, parallel int, o experiments
 		card.Rows = append(card.Rows, ScoreOf(runs[i].Saved, rows))
 	}
 	card.Verdict, card.Took = experiments.WorstOf(runs), time.Since(began).Seconds()
+	card.Ended = began.Add(time.Duration(card.Took * float64(time.Second))).UTC()
 	return card
 }
 

@@ -7,7 +7,6 @@ package try
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -15,24 +14,16 @@ import (
 	"io"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"locklab/experiments"
+	"locklab/experiments/agent"
+	"locklab/experiments/agent/protocol"
 	"locklab/experiments/clients"
-	"locklab/experiments/try/protocol"
 	"locklab/history"
-	"locklab/lockstrategy"
 	"locklab/stack"
-	"locklab/stack/faultproxy"
 )
 
-// Bounds of a dialogue, on a quiet machine. The trials scale them.
 const (
-	starting    = 20 * time.Second // until hello, and from start until ready: a virtual machine may be slow
-	answering   = 5 * time.Second  // beyond the wait of a request
-	stopping    = 2 * time.Second  // from stop to the end of the process; then it is killed
-	ownLease    = time.Second      // that the lab asks for
-	longestLine = 64 << 10         // bytes of an answer
+	ownLease = time.Second // that the lab asks for, on a quiet machine
 
 	// LongestLease is the longest lease of a program that does not follow the lab's: trials wait for its end several times.
 	LongestLease = 10 * time.Second
@@ -69,11 +60,13 @@ func Ask(ctx context.Context, argv []string) (p Program, err error) {
 	select {
 	case text, printed := <-line:
 		if !printed {
-			return p, fmt.Errorf("the program has ended, or printed a line of more than %d bytes, before it said hello: %s", longestLine, w.Log())
+			return p, fmt.Errorf("the program has ended, or printed a line of more than %d bytes, before it said hello: %s",
+				agent.LongestLine, w.Log())
 		}
 		return p.greeted(text, w.PID())
-	case <-time.After(starting):
-		return p, fmt.Errorf("the program has not said hello within %s; its first line on stdout must be the hello of docs/protocol.md", starting)
+	case <-time.After(agent.Starting):
+		return p, fmt.Errorf("the program has not said hello within %s; its first line on stdout must be the hello of docs/protocol.md",
+			agent.Starting)
 	case <-ctx.Done():
 		return p, ctx.Err()
 	}
@@ -86,7 +79,7 @@ func (p Program) greeted(line []byte, pid int) (Program, error) {
 		err = fmt.Errorf("its type is %q", a.Type)
 	}
 	if err != nil {
-		return p, fmt.Errorf("the program's first line must be its hello; it is %q: %w", short(line), err)
+		return p, fmt.Errorf("the program's first line must be its hello; it is %q: %w", agent.Short(line), err)
 	}
 	p.Claims = *a.Claims
 	switch lease := time.Duration(p.Claims.LeaseMS) * time.Millisecond; {
@@ -97,6 +90,19 @@ func (p Program) greeted(line []byte, pid int) (Program, error) {
 		return p, fmt.Errorf("its lease is %s; configure from %s to %s for a trial", lease, ownLease, LongestLease)
 	}
 	return p, nil
+}
+
+// needs are the programs that the servers need.
+func (p Program) needs() []experiments.Need {
+	if p.Claims.Store == protocol.Database { // SQLite has no connection that could be cut
+		return []experiments.Need{experiments.MariaDB}
+	}
+	return clients.NeedsOf(p.Claims.Store)
+}
+
+// Missing says which program is not on this machine to start the servers of the lock, and how to install it.
+func (p Program) Missing() error {
+	return experiments.Missing([]experiments.Experiment{{ID: p.Claims.Name, Schedule: experiments.Schedule{Needs: p.needs()}}})
 }
 
 // sameAs compares the claims of a copy with those of the first one.
@@ -115,7 +121,7 @@ func (p Program) sameAs(a protocol.Answer) error {
 type bench struct {
 	*experiments.Trial
 	program Program
-	nodes   []*stack.Node
+	servers *clients.Servers
 	lease   time.Duration
 }
 
@@ -126,13 +132,7 @@ func (p Program) run(scenario func(ctx context.Context, b *bench)) experiments.S
 		if fixed := time.Duration(p.Claims.LeaseMS) * time.Millisecond; fixed > 0 {
 			b.lease = fixed
 		}
-		kind := lockstrategy.NameRedis
-		if p.Claims.Store == protocol.FiveNode {
-			kind = lockstrategy.NameRedLock
-		}
-		servers, err := t.Stack.Start(ctx, kind, 1, t.Real)
-		t.Must(err)
-		b.nodes = servers.Nodes
+		b.servers = clients.StartLock(ctx, t, p.Claims.Store)
 		scenario(ctx, b)
 	}
 }
@@ -159,78 +159,23 @@ func check(events []history.Event) []history.Violation {
 	return found
 }
 
-// loseKeys removes all keys from the servers, as an eviction or an expiry does. Connections stay open.
+// loseKeys removes all keys from the servers. Connections stay open.
 func (b *bench) loseKeys(ctx context.Context) {
-	for _, n := range b.nodes {
-		b.Must(n.WithClient(func(c *redis.Client) error {
-			if err := c.FlushAll(ctx).Err(); err != nil {
-				return err
-			}
-			left, err := c.DBSize(ctx).Result()
-			b.Fault(n.Name, "lost its keys", fmt.Sprintf("FLUSHALL was executed, and DBSIZE is %d", left))
-			return err
-		}))
-	}
+	proof, err := empty(ctx, b.servers)
+	b.Must(err)
+	b.Fault("server", "lost its keys", proof)
 }
 
-// restart restarts all servers empty.
+// restart restarts all servers of Redis empty.
 func (b *bench) restart(ctx context.Context) {
-	for _, n := range b.nodes {
+	for _, n := range b.servers.Nodes {
 		clients.Restart(ctx, b.Trial, n)
-	}
-}
-
-// kill ends a copy immediately.
-func (p *process) kill() {
-	p.running.Kill()
-	proof, err := p.running.Ended()
-	p.Must(err)
-	p.Record(history.Event{Timeline: p.name, Kind: history.Die})
-	p.Break(p.name, clients.Killed, proof)
-}
-
-// freeze stops a copy until thaw.
-func (p *process) freeze() {
-	p.Must(p.running.Pause())
-	p.Fault(p.name, "paused", fmt.Sprintf("no thread of process %d runs", p.running.PID()))
-}
-
-func (p *process) thaw() {
-	p.Heal(p.name, "resumed")
-	p.running.Resume()
-}
-
-// cut closes the connections of a copy, and new ones, until mend.
-func (p *process) cut(ctx context.Context) {
-	p.hit = true
-	for _, w := range p.wires {
-		p.Fault(p.name, "connections closed", clients.EndProxy(ctx, p.Trial, w))
-	}
-}
-
-func (p *process) mend() {
-	p.Heal(p.name, "connections pass")
-	for _, w := range p.wires {
-		w.Mend()
-	}
-}
-
-// loseReply loses the reply to the next request of a copy that names the key, on each of its servers. The server executes the request.
-func (p *process) loseReply() {
-	p.hit = true
-	named := func(request faultproxy.Chunk) bool {
-		return faultproxy.NoGreeting(request) && bytes.Contains(request.Data, []byte(key))
-	}
-	for _, w := range p.wires {
-		w.LoseReply(named, func(reply faultproxy.Chunk) {
-			p.Fault(p.name, "reply lost", fmt.Sprintf("the proxy received %q from the server and closed the connection", short(reply.Data)))
-		})
 	}
 }
 
 func firstLine(r io.Reader) ([]byte, error) {
 	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, longestLine)
+	lines.Buffer(nil, agent.LongestLine)
 	if !lines.Scan() {
 		return nil, cmp.Or(lines.Err(), io.EOF)
 	}

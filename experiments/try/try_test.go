@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"locklab/experiments"
+	"locklab/experiments/agent"
+	"locklab/experiments/agent/protocol"
 	"locklab/experiments/try"
 	"locklab/internal/testenv"
 	"locklab/stack"
@@ -23,11 +25,17 @@ const asProgram = "LOCKLAB_TRY_MUTANT"
 func TestMain(m *testing.M) {
 	stack.Reexec() // before it looks at the variable: a server inherits it
 	if mutant, is := os.LookupEnv(asProgram); is {
-		if hostile := hostiles[mutant]; hostile != nil {
+		strategy, ours := strings.CutPrefix(mutant, "ours ")
+		switch hostile, quorum := hostiles[mutant], quorums[mutant]; {
+		case hostile != nil:
 			hostile()
-			return
+		case quorum != nil:
+			serveQuorum(mutant, quorum)
+		case ours:
+			_ = agent.Lock{Strategy: strategy}.Serve(os.Stdin, os.Stdout, mutant)
+		default:
+			serveMutant(mutant)
 		}
-		serveMutant(mutant)
 		return
 	}
 	testenv.Main(m)
@@ -50,6 +58,13 @@ var mutants = []struct{ defect, row string }{
 	{"sticky", "T12"},  // a wait that ends leaves a key
 	{"patient", "T13"}, // it waits for ever
 	{"selfish", "T14"}, // only the copy A is granted the lock while others compete
+	{"queue", "T12"},   // a waiter that has died stays the first of the queue
+	{"extends nothing", "T19"},
+	{"extends all", "T19"}, // also a lock that is lost
+	{"polls", "T20"},       // it claims messages
+	{"needs all", "T16"},   // of five servers
+	{"needs one", "T17"},
+	{"patient with servers", "T18"}, // it waits for each answer
 }
 
 // busy is the pace of this machine now.
@@ -71,6 +86,9 @@ func tried(t *testing.T, mutant string, pace experiments.Pace, rows ...string) *
 	p, err := try.Ask(t.Context(), argv)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if missing := p.Missing(); missing != nil {
+		testenv.Skip(t, missing.Error())
 	}
 	chosen, err := try.Chosen(rows)
 	if err != nil {
@@ -109,11 +127,24 @@ func TestASoundLockHolds(t *testing.T) {
 		switch number := experiments.Number(row.ID); number {
 		case "T15":
 			want = try.OnlyMeasured
-		case "T16", "T17": // they need five servers
+		case "T16", "T17", "T18": // they need five servers
+			want = try.NotClaimed
+		case "T20": // it polls
 			want = try.NotClaimed
 		}
 		if row.State != want {
 			t.Errorf("%s is %s, want %s: %s", row.ID, row.State, want, row.Why)
+		}
+	}
+}
+
+// A lock over five servers without a defect holds where those with one are violated.
+func TestASoundQuorumHolds(t *testing.T) {
+	testenv.Slow(t)
+	t.Parallel()
+	for _, row := range triedTwice(t, "quorum", "T16", "T17", "T18").Rows {
+		if row.State != try.Holds {
+			t.Errorf("%s is %s: %s", row.ID, row.State, row.Why)
 		}
 	}
 }
@@ -133,11 +164,41 @@ func TestEachDefectIsNoticedByItsRow(t *testing.T) {
 	}
 }
 
+// The lab's own locks keep their promises, over servers of each kind.
+func TestOurLocksHold(t *testing.T) {
+	testenv.Slow(t)
+	t.Parallel()
+	for store, rows := range map[string][]string{
+		protocol.Redis: {"T06", "T20"}, protocol.RedLock: {"T18"}, protocol.Database: {"T03"}, protocol.ZooKeeper: {"T03"},
+		protocol.Etcd: {"T03", "T20"}, protocol.Memcached: {"T03"},
+	} {
+		t.Run(store, func(t *testing.T) {
+			t.Parallel()
+			card := triedTwice(t, "ours "+store, rows...)
+			for _, row := range card.Rows {
+				if row.State != try.Holds {
+					t.Errorf("%s is %s: %s", row.ID, row.State, row.Why)
+				}
+			}
+		})
+	}
+}
+
+// Each store of the protocol is a kind of server that a stack starts.
+func TestTheStoresAreKindsOfServers(t *testing.T) {
+	t.Parallel()
+	for _, store := range protocol.Stores {
+		if _, known := stack.KindNamed(store); !known {
+			t.Errorf("a stack starts no %q", store)
+		}
+	}
+}
+
 // hostiles are programs that do not keep to the protocol.
 var hostiles = map[string]func(){
 	"garbage": func() { fmt.Println("INFO connected") },
 	"silent":  func() { hello(); ready(); stay() },
-	"crash":   func() { hello(); os.Exit(3) },
+	"crash":   func() { hello(); fmt.Fprintln(os.Stderr, "first\nno such server"); os.Exit(3) },
 	"flood": func() {
 		hello()
 		ready()
@@ -180,8 +241,9 @@ func TestHostilePrograms(t *testing.T) {
 	testenv.Slow(t)
 	t.Parallel()
 	for name, says := range map[string]string{
-		"crash": "the program has ended", "flood": "no request with that id", "endless line": "a line of more than 65536 bytes",
-		"silent": "has not answered", "another answer": "no request with that id", "unknown loss": "never granted a lock with that id",
+		"crash": `the last line of its stderr is "no such server"`, "flood": "no request with that id",
+		"endless line": "a line of more than 65536 bytes",
+		"silent":       "has not answered", "another answer": "no request with that id", "unknown loss": "never granted a lock with that id",
 		"two losses": "one loss twice", "a child": "the program has ended",
 	} {
 		t.Run(name, func(t *testing.T) {

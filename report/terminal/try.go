@@ -42,12 +42,8 @@ func Scorecard(c *try.Scorecard, screen Screen) string {
 	if c.Pace > 1 {
 		fmt.Fprintf(&b, "Pace:    %s\n", screen.Fit(c.Pace.String(), 9))
 	}
-	counts := make(map[try.State]int)
-	for _, row := range c.Rows {
-		counts[row.State]++
-	}
 	fmt.Fprintf(&b, "Result:  %d hold, %d violated, %d inconclusive, %d not claimed, %d measured. %s\n",
-		counts[try.Holds], counts[try.Violated], counts[try.Inconclusive], counts[try.NotClaimed], counts[try.OnlyMeasured],
+		c.Count(try.Holds), c.Count(try.Violated), c.Count(try.Inconclusive), c.Count(try.NotClaimed), c.Count(try.OnlyMeasured),
 		screen.Fit(`"Holds" means: no violation in this run.`, 9))
 	return b.String()
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"locklab/experiments"
-	"locklab/experiments/agent"
 	"locklab/experiments/clients"
 	"locklab/history"
 	"locklab/lockstrategy"
@@ -60,13 +59,12 @@ func tokenless(paused []experiments.Variant) []experiments.Variant {
 // pausePastLease reads with A, and pauses A until B has had the lock. A does not look at its lease when it continues and writes.
 func pausePastLease(ctx context.Context, x *clients.HolderProcess) {
 	value := x.Resource.Read(x.Holder)
-	x.Look(ctx)
+	x.Look()
 	x.A.Pause()
 	x.B.Update(ctx, x.Resource) // when A's lease is over
-	x.A.Send(agent.Command{Do: agent.Write, Value: value + 1})
 	x.A.Resume()
-	x.Resource.Write(x.Holder, x.A.Wait(ctx, history.Write).Value)
-	x.A.Wait(ctx, history.Lose)
+	x.Resource.Write(x.Holder, value+1)
+	x.AwaitLoss(ctx)
 }
 
 // pausedSteps is a lock whose holder is stopped between two of its steps. It has no lease to look at, and no token.
@@ -77,7 +75,7 @@ func pausedSteps(name string, lock naive.Lock) []experiments.Variant {
 }
 
 func unpaused(ctx context.Context, x *clients.HolderProcess) {
-	x.Write(ctx, x.Resource.Read(x.Holder)+1)
-	x.Release(ctx)
+	x.Write(x.Resource.Read(x.Holder) + 1)
+	x.Grant.Release(ctx)
 	x.B.Update(ctx, x.Resource)
 }

@@ -49,7 +49,7 @@ func deadHolder(version, strategy string, rounding time.Duration, trials int) ex
 }
 
 func releasingHolder(ctx context.Context, x *clients.HolderProcess) {
-	if waited, granted := besideHolder(ctx, x, deadLease+deadReserve, func() { x.Release(ctx) }); granted {
+	if waited, granted := besideHolder(ctx, x, deadLease+deadReserve, func() { x.Grant.Release(ctx) }); granted {
 		x.Measure("v3", waited.Microseconds(), experiments.Microseconds.Of("from the release to the next grant"))
 	}
 }

@@ -13,13 +13,13 @@ import (
 	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
 	"github.com/redis/go-redis/v9"
 
-	"locklab/experiments/try/protocol"
+	"locklab/experiments/agent/protocol"
 )
 
 func main() {
-	claims := protocol.Claims{Name: "redsync", Store: protocol.OneRedis, Extends: true}
+	claims := protocol.Claims{Name: "redsync", Store: protocol.Redis, Extends: true}
 	if len(os.Args) > 1 && os.Args[1] == "five" {
-		claims.Name, claims.Store = "redsync, five servers", protocol.FiveNode
+		claims.Name, claims.Store = "redsync, five servers", protocol.RedLock
 	}
 	if err := protocol.Serve(os.Stdin, os.Stdout, claims, open); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -13,8 +13,7 @@ import (
 	"locklab/stack"
 )
 
-// Process is an agent as the lab sees it. Its reports about the lock are recorded with its own time. A failure of a method
-// ends the trial.
+// Process is an agent with a task, as the lab sees it. A failure of a method ends the trial.
 type Process struct {
 	t       *experiments.Trial
 	name    string // of its timeline
@@ -26,10 +25,13 @@ type Process struct {
 // backlog is how many reports of an agent may wait to be read.
 const backlog = 1024
 
-// Start starts an agent. It ends with the trial.
-func Start(t *experiments.Trial, name string) *Process { return StartRole(t, role, name) }
+// Reports of an agent with a task, beside the name of a command that is done and the commands that it sent.
+const (
+	Failed  history.Kind = "failed"  // a command could not be carried out
+	Stopped history.Kind = "stopped" // the process waits at the step where it was told to stop
+)
 
-// StartRole starts a process in a role of [stack.Role] that reads commands and sends reports as an agent does, each a line of JSON. A
+// StartRole starts a process in a role of [stack.Role] that reads commands and sends reports, each a line of JSON. A
 // report of the kind [Failed] ends the trial that waits.
 func StartRole(t *experiments.Trial, role, name string) *Process {
 	w, err := t.Stack.Dialogue(role, "agent-"+name)
@@ -48,13 +50,10 @@ func StartRole(t *experiments.Trial, role, name string) *Process {
 	return p
 }
 
-// Owner is the owner in all events of the agent: it acquires once.
-func (p *Process) Owner() string { return p.name + "1" }
-
 // String names the process.
 func (p *Process) String() string { return fmt.Sprintf("%s, process %d", p.name, p.running.PID()) }
 
-// receive records the events of the lock's client, and passes on all reports.
+// receive records the commands of the process, and passes on all reports.
 func (p *Process) receive() {
 	defer close(p.reports)
 	for lines := bufio.NewScanner(p.running.Out); lines.Scan(); {
@@ -62,28 +61,21 @@ func (p *Process) receive() {
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
 			e = history.Event{Kind: Failed, Text: fmt.Sprintf("it sent %q", lines.Text())}
 		}
-		switch e.Kind {
-		case history.Request, history.Grant, history.Refuse, history.Lose, history.Release, history.Released, history.Command:
-			e.Process, e.Timeline, e.Owner = p.String(), p.name, p.Owner()
+		if e.Kind == history.Command {
+			e.Process, e.Timeline = p.String(), p.name
 			p.t.Record(e)
 		}
 		p.reports <- e
 	}
 }
 
-// Send sends a command, a [Command] or what the process's role reads, and waits for nothing.
+// Send sends a command, which is what the process's role reads, and waits for nothing.
 func (p *Process) Send(command any) {
 	text, err := json.Marshal(command)
 	if err == nil {
 		_, err = p.running.In.Write(append(text, '\n'))
 	}
 	p.t.Must(err)
-}
-
-// Do sends a command and waits until it is done.
-func (p *Process) Do(ctx context.Context, c Command) history.Event {
-	p.Send(c)
-	return p.Wait(ctx, history.Kind(c.Do))
 }
 
 // Wait waits until the agent reports one of these, or has reported it since it was last waited for.
@@ -109,34 +101,5 @@ func (p *Process) Wait(ctx context.Context, wanted ...history.Kind) history.Even
 	}
 }
 
-// Acquire lets the agent take a lock; a refusal ends the trial.
-func (p *Process) Acquire(ctx context.Context, l Lock) (token uint64) {
-	p.Send(Command{Do: Acquire, Lock: l, Began: p.t.Began()})
-	e := p.Wait(ctx, history.Grant, history.Refuse)
-	if e.Kind == history.Refuse {
-		p.t.Must(fmt.Errorf("%s was refused: %s", p, e.Text))
-	}
-	return e.Token
-}
-
-// Kill ends the process immediately, whatever it holds.
-func (p *Process) Kill() {
-	p.running.Kill()
-	proof, err := p.running.Ended()
-	text := fmt.Sprintf("process %d was killed", p.running.PID())
-	p.t.Record(history.Event{Timeline: p.name, Kind: history.Die, Owner: p.Owner(), Text: text})
-	p.t.Fault(p.name, "killed", proof)
-	p.t.Must(err)
-}
-
-// Pause stops the process until Resume.
-func (p *Process) Pause() {
-	p.t.Must(p.running.Pause())
-	p.t.Fault(p.name, "paused", fmt.Sprintf("no thread of process %d runs", p.running.PID()))
-}
-
-// Resume lets it run again.
-func (p *Process) Resume() {
-	p.t.Heal(p.name, "resumed")
-	p.running.Resume()
-}
+// Kill ends the process immediately.
+func (p *Process) Kill() { kill(p.t, history.Event{Timeline: p.name}, p.running) }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"locklab/experiments/try/protocol"
+	"locklab/experiments/agent/protocol"
 )
 
 func schema(t *testing.T) func(line string) error {
@@ -43,7 +43,7 @@ func TestTheSchemaAndTheTypesAgree(t *testing.T) {
 	valid := schema(t)
 	claims := protocol.Claims{
 		Protocol: 1, Name: "x", PID: 1, Store: "redis", LeaseMS: 1,
-		Renews: true, Tokens: true, Tells: true, Extends: true,
+		Renews: true, Tokens: true, Tells: true, Extends: true, Messages: true,
 	}
 	for _, line := range []any{
 		protocol.Request{Type: protocol.Start, Servers: []string{"127.0.0.1:1"}, LeaseMS: 1000},
@@ -83,7 +83,7 @@ func TestParseRefuses(t *testing.T) {
 		`{"type":"granted"}`:           "needs the id",
 		`{"type":"hello"}`:             "needs protocol, name, pid and store",
 		`{"type":"hello","protocol":2,"name":"x","pid":1,"store":"redis"}`:  "speaks 1",
-		`{"type":"hello","protocol":1,"name":"x","pid":1,"store":"consul"}`: "allowed are redis and redlock",
+		`{"type":"hello","protocol":1,"name":"x","pid":1,"store":"consul"}`: "allowed are redis, redlock, database",
 		`{"type":"hello","protocol":1,"name":"x","pid":0,"store":"redis"}`:  "a name and a pid",
 	} {
 		if _, err := protocol.Parse([]byte(line)); err == nil || !strings.Contains(err.Error(), says) {

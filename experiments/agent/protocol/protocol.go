@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -77,20 +78,28 @@ type Answer struct {
 type Claims struct {
 	Protocol int    `json:"protocol"`
 	Name     string `json:"name"`
-	PID      int    `json:"pid"`                      // of the process itself: the lab kills and pauses it
-	Store    string `json:"store"`                    // redis: one server; redlock: five independent ones
-	LeaseMS  int64  `json:"fixed_lease_ms,omitempty"` // where it does not follow the lab's lease_ms
-	Renews   bool   `json:"renews,omitempty"`         // it renews a grant until the release
-	Tokens   bool   `json:"tokens,omitempty"`         // each grant has a larger fencing token
-	Tells    bool   `json:"tells_loss,omitempty"`     // it sends Lost
-	Extends  bool   `json:"extends,omitempty"`        // it serves Extend
+	PID      int    `json:"pid"`                        // of the process itself: the lab kills and pauses it
+	Store    string `json:"store"`                      // one of Stores
+	LeaseMS  int64  `json:"fixed_lease_ms,omitempty"`   // where it does not follow the lab's lease_ms
+	Renews   bool   `json:"renews,omitempty"`           // it renews a grant until the release
+	Tokens   bool   `json:"tokens,omitempty"`           // each grant has a larger fencing token
+	Tells    bool   `json:"tells_loss,omitempty"`       // it sends Lost
+	Extends  bool   `json:"extends,omitempty"`          // it serves Extend
+	Messages bool   `json:"waits_by_message,omitempty"` // a waiter is notified, and does not poll
 }
 
-// The stores.
+// The servers that the lab starts for a program.
 const (
-	OneRedis = "redis"
-	FiveNode = "redlock"
+	Redis     = "redis"     // one server
+	RedLock   = "redlock"   // five independent servers of Redis
+	Database  = "database"  // MariaDB; the address is mysql: and a data source name of go-sql-driver
+	ZooKeeper = "zookeeper" // one server
+	Etcd      = "etcd"      // one server
+	Memcached = "memcached" // one server
 )
+
+// Stores are their names.
+var Stores = []string{Redis, RedLock, Database, ZooKeeper, Etcd, Memcached}
 
 var answers = []Type{Hello, Ready, Granted, Refused, Released, NotHeld, Error, Lost}
 
@@ -116,8 +125,8 @@ func (c *Claims) check() error {
 	switch {
 	case c.Protocol != Version:
 		return fmt.Errorf("hello has protocol %d, and this lab speaks %d", c.Protocol, Version)
-	case c.Store != OneRedis && c.Store != FiveNode:
-		return fmt.Errorf("hello has store %q; allowed are %s and %s", c.Store, OneRedis, FiveNode)
+	case !slices.Contains(Stores, c.Store):
+		return fmt.Errorf("hello has store %q; allowed are %s", c.Store, strings.Join(Stores, ", "))
 	case c.Name == "" || c.PID <= 0:
 		return errors.New("hello needs a name and a pid")
 	}

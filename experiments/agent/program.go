@@ -1,0 +1,372 @@
+package agent
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"locklab/experiments"
+	"locklab/experiments/agent/protocol"
+	"locklab/history"
+	"locklab/stack"
+)
+
+// Bounds of a dialogue, on a quiet machine. The trials scale them.
+const (
+	Starting    = 20 * time.Second // until hello, and from start until ready: a virtual machine may be slow
+	Answering   = 5 * time.Second  // beyond the wait of a request
+	stopping    = 2 * time.Second  // from stop to the end of the process; then it is killed
+	LongestLine = 64 << 10         // bytes of an answer
+)
+
+// Program is a copy of a program with a lock, as the lab sees it. It speaks package protocol. Its answers are recorded.
+type Program struct {
+	*experiments.Trial
+	Name  string        // of its timeline
+	Lease time.Duration // that it is asked for
+	Quiet bool          // its answers are not recorded: too many
+	Hit   bool          // a fault has hit its connections: an error is a usable answer
+
+	running *stack.Dialogue
+	mu      sync.Mutex
+	asked   int
+	waiting map[string]chan protocol.Answer // by id
+	grants  map[string]*Grant               // by id
+	holds   string                          // id of the newest grant
+	failed  error                           // what ended the dialogue
+	ended   chan struct{}                   // closed when it has
+}
+
+// The ids of the two lines that answer no request.
+const (
+	helloID = "hello"
+	readyID = "ready"
+)
+
+// Launch starts a copy of a program that open starts, and waits for its hello. It ends with the trial.
+func Launch(
+	ctx context.Context, t *experiments.Trial, name string, open func(process string) (*stack.Dialogue, error),
+) (p *Program, hello protocol.Answer) {
+	w, err := open("program-" + name)
+	t.Must(err)
+	p = &Program{
+		Trial: t, Name: name, running: w, ended: make(chan struct{}),
+		waiting: make(map[string]chan protocol.Answer), grants: make(map[string]*Grant),
+	}
+	said := p.expect(helloID)
+	go p.receive()
+	t.Cleanup(p.stop)
+	return p, p.await(ctx, helloID, said, p.Scaled(Starting))
+}
+
+// Connect lets the program connect to its servers. lease is how long a key stays locked after its holder's death.
+func (p *Program) Connect(ctx context.Context, servers []string, lease time.Duration) {
+	p.Lease = lease
+	p.ask(ctx, readyID, protocol.Request{Type: protocol.Start, Servers: servers, LeaseMS: lease.Milliseconds()}, p.Scaled(Starting))
+}
+
+// stop asks the program to end, and kills it when it does not.
+func (p *Program) stop() error {
+	w, sent := p.running, make(chan struct{})
+	go func() { // a program that reads nothing blocks it
+		defer close(sent)
+		p.send(protocol.Request{Type: protocol.Stop})
+		_ = w.In.Close()
+	}()
+	for _, done := range []<-chan struct{}{w.Done(), p.ended} { // a program that does not end is no failure of its lock
+		select {
+		case <-done:
+		case <-time.After(stopping):
+		}
+		w.Kill()
+	}
+	err := w.Out.Close() // a child of the program may have it still
+	<-p.ended
+	_ = w.In.Close()
+	<-sent
+	return err
+}
+
+// receive passes answers on until the program ends, or prints a line that is none.
+func (p *Program) receive() {
+	defer close(p.ended)
+	lines := bufio.NewScanner(p.running.Out)
+	lines.Buffer(nil, LongestLine)
+	for p.failed == nil && lines.Scan() {
+		err := p.receiveLine(lines.Bytes())
+		p.mu.Lock()
+		p.failed = err
+		p.mu.Unlock()
+	}
+	p.mu.Lock()
+	switch {
+	case p.failed != nil:
+	case errors.Is(lines.Err(), bufio.ErrTooLong):
+		p.failed = fmt.Errorf("the program printed a line of more than %d bytes", LongestLine)
+	default:
+		p.failed = errors.New("the program has ended" + p.lastLog())
+	}
+	p.mu.Unlock()
+	go func() { _, _ = io.Copy(io.Discard, p.running.Out) }() // so that it is not blocked; it ends with the process
+}
+
+// lastLog is the last line that the program wrote to stderr, for an error.
+func (p *Program) lastLog() string {
+	text := strings.TrimSpace(p.running.Log())
+	if text == "" {
+		return ""
+	}
+	return "; the last line of its stderr is " + strconv.Quote(Short([]byte(text[strings.LastIndex(text, "\n")+1:])))
+}
+
+func (p *Program) receiveLine(line []byte) error {
+	a, err := protocol.Parse(line)
+	if err != nil {
+		return fmt.Errorf("the program printed %q: %w", Short(line), err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	id := a.ID
+	switch {
+	case a.Type == protocol.Hello:
+		id = helloID
+	case a.Type == protocol.Ready, a.Type == protocol.Error && a.ID == "":
+		id = readyID
+	case a.Type == protocol.Lost:
+		if err := p.lose(a); err != nil {
+			return fmt.Errorf("the program printed %q: %w", Short(line), err)
+		}
+		return nil
+	}
+	waiting := p.waiting[id]
+	if waiting == nil {
+		return fmt.Errorf("the program printed %q: no request with that id waits for an answer", Short(line))
+	}
+	delete(p.waiting, id)
+	if g := p.grants[id]; a.Type == protocol.Granted && g != nil && !g.granted {
+		g.granted, g.Token, p.holds = true, a.Token, id
+	}
+	waiting <- a
+	return nil
+}
+
+// lose takes what the program tells of the loss of a grant. The caller holds p.mu.
+func (p *Program) lose(a protocol.Answer) error {
+	g := p.grants[a.ID]
+	switch {
+	case g == nil || !g.granted:
+		return errors.New("it was never granted a lock with that id")
+	case g.IsLost():
+		return errors.New("it tells of one loss twice")
+	}
+	p.believe(history.Lose, g, a.Reason)
+	close(g.lost)
+	return nil
+}
+
+// Short is the beginning of a line.
+func Short(line []byte) string {
+	const most = 120
+	if len(line) > most {
+		return string(line[:most]) + "…"
+	}
+	return string(line)
+}
+
+// expect prepares for an answer.
+func (p *Program) expect(id string) chan protocol.Answer {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	answer := make(chan protocol.Answer, 1)
+	p.waiting[id] = answer
+	return answer
+}
+
+func (p *Program) send(r protocol.Request) {
+	text, err := json.Marshal(r)
+	p.Must(err)
+	_, _ = p.running.In.Write(append(text, '\n')) // a program that has ended is noticed where its answer is awaited
+}
+
+// Errors in place of an answer that tells whether the program holds a lock.
+var (
+	ErrSilent = errors.New("the program has not answered")
+	ErrAnswer = errors.New("the program answered with an error")
+)
+
+// await waits for an answer. No answer in time ends the trial.
+func (p *Program) await(ctx context.Context, id string, answer chan protocol.Answer, longest time.Duration) protocol.Answer {
+	a, err := p.answered(ctx, id, answer, longest)
+	p.Must(err)
+	return a
+}
+
+// answered waits for an answer. The error is ErrSilent, the end of the program, or that of ctx.
+func (p *Program) answered(
+	ctx context.Context, id string, answer chan protocol.Answer, longest time.Duration,
+) (a protocol.Answer, err error) {
+	timeout := time.NewTimer(longest)
+	defer timeout.Stop()
+	select {
+	case a = <-answer:
+	case <-p.ended:
+		select {
+		case a = <-answer: // it was the last one
+		default:
+			return a, fmt.Errorf("%s: %w, before it answered %q", p.Name, p.failed, id)
+		}
+	case <-timeout.C:
+		return a, fmt.Errorf("%s: %w %q within %s", p.Name, ErrSilent, id, longest.Round(time.Millisecond))
+	case <-ctx.Done():
+		return a, ctx.Err()
+	}
+	if a.Type == protocol.Error && (id == readyID || id == helloID) {
+		return a, fmt.Errorf("%s: the program could not start: %s", p.Name, a.Text)
+	}
+	return a, nil
+}
+
+func (p *Program) ask(ctx context.Context, id string, r protocol.Request, longest time.Duration) protocol.Answer {
+	answer := p.expect(id)
+	p.send(r)
+	return p.await(ctx, id, answer, longest)
+}
+
+// Begin requests a key, and returns what waits for the answer. Without a grant and an error it is refused. The error is ErrSilent,
+// ErrAnswer, or the end of the program or of ctx.
+func (p *Program) Begin(key string, wait time.Duration) (granted func(context.Context) (*Grant, error)) {
+	p.mu.Lock()
+	p.asked++
+	g := &Grant{p: p, ID: strings.ToLower(p.Name) + strconv.Itoa(p.asked), Key: key, Until: time.Now().Add(p.Lease), lost: make(chan struct{})}
+	p.grants[g.ID] = g
+	p.mu.Unlock()
+	p.believe(history.Request, g, "")
+	answer := p.expect(g.ID)
+	p.send(protocol.Request{Type: protocol.Acquire, ID: g.ID, Key: key, WaitMS: wait.Milliseconds(), LeaseMS: p.Lease.Milliseconds()})
+	return func(ctx context.Context) (*Grant, error) {
+		a, err := p.answered(ctx, g.ID, answer, wait+p.Scaled(Answering))
+		switch {
+		case err != nil:
+			return nil, err
+		case a.Type == protocol.Granted:
+		case a.Type == protocol.Refused, a.Type == protocol.Error:
+			p.believe(history.Refuse, g, a.Reason+a.Text)
+			if a.Type == protocol.Error {
+				err = fmt.Errorf("%s: %w: %s", p.Name, ErrAnswer, a.Text)
+			}
+			return nil, err
+		default:
+			return nil, fmt.Errorf("%s: the program answered an acquire with %q", p.Name, a.Type)
+		}
+		p.believe(history.Grant, g, "")
+		return g, nil
+	}
+}
+
+// believe records what a copy says of a lock.
+func (p *Program) believe(kind history.Kind, g *Grant, text string) {
+	if !p.Quiet {
+		p.Record(history.Event{Timeline: p.Name, Process: p.String(), Owner: g.ID, Kind: kind, Key: g.Key, Token: g.Token, Text: text})
+	}
+}
+
+// String names the process.
+func (p *Program) String() string { return fmt.Sprintf("%s, process %d", p.Name, p.running.PID()) }
+
+// Kill ends the process immediately, whatever it holds.
+func (p *Program) Kill() {
+	p.mu.Lock()
+	owner := p.holds
+	p.mu.Unlock()
+	kill(p.Trial, history.Event{Timeline: p.Name, Owner: owner}, p.running)
+}
+
+// kill ends a process. e has its timeline, and the owner of its lock.
+func kill(t *experiments.Trial, e history.Event, running *stack.Dialogue) {
+	running.Kill()
+	proof, err := running.Ended()
+	t.Must(err)
+	e.Kind, e.Text = history.Die, fmt.Sprintf("process %d was killed", running.PID())
+	t.Record(e)
+	t.Fault(e.Timeline, "killed", proof)
+}
+
+// Pause stops the process until Resume.
+func (p *Program) Pause() {
+	p.Must(p.running.Pause())
+	p.Fault(p.Name, "paused", fmt.Sprintf("no thread of process %d runs", p.running.PID()))
+}
+
+// Resume lets it run again.
+func (p *Program) Resume() {
+	p.Heal(p.Name, "resumed")
+	p.running.Resume()
+}
+
+// Grant is a lock that the program says it holds.
+type Grant struct {
+	Key, ID string
+	Token   uint64    // 0: it has none
+	Until   time.Time // its lease ends, unless it is renewed: counted from the request
+
+	p       *Program
+	granted bool
+	lost    chan struct{} // closed when the program has told of the loss
+}
+
+// IsLost reports whether the program has told that the grant is lost.
+func (g *Grant) IsLost() bool {
+	select {
+	case <-g.lost:
+		return true
+	default:
+		return false
+	}
+}
+
+// AwaitLoss waits until the program tells that the grant is lost. It reports false when it has not within longest.
+func (g *Grant) AwaitLoss(ctx context.Context, longest time.Duration) bool {
+	timeout := time.NewTimer(longest)
+	defer timeout.Stop()
+	select {
+	case <-g.lost:
+		return true
+	case <-timeout.C:
+	case <-g.p.ended:
+		g.p.Must(g.p.failed)
+	case <-ctx.Done():
+	}
+	return false
+}
+
+// Release lets the program release the lock. It reports whether the program says that it did.
+func (g *Grant) Release(ctx context.Context) bool {
+	g.p.believe(history.Release, g, "")
+	a := g.change(ctx, protocol.Release, protocol.Released)
+	text := map[protocol.Type]string{protocol.NotHeld: history.Gone, protocol.Error: a.Text}[a.Type]
+	g.p.believe(history.Released, g, text)
+	return a.Type == protocol.Released
+}
+
+// Extend lets the program extend the lock by a lease. It reports whether the program says that it did.
+func (g *Grant) Extend(ctx context.Context) bool {
+	return g.change(ctx, protocol.Extend, protocol.Granted).Type == protocol.Granted
+}
+
+// change sends a request about the grant. An error is a usable answer of a program that a fault has hit.
+func (g *Grant) change(ctx context.Context, request, done protocol.Type) protocol.Answer {
+	a := g.p.ask(ctx, g.ID, protocol.Request{Type: request, ID: g.ID}, g.p.Scaled(Answering))
+	switch {
+	case a.Type == done, a.Type == protocol.NotHeld, a.Type == protocol.Error && g.p.Hit:
+		return a
+	}
+	g.p.Must(fmt.Errorf("%s: the program answered a request %q with %q: %s", g.p.Name, request, a.Type, a.Text))
+	return a
+}

@@ -1,0 +1,112 @@
+package try
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/bradfitz/gomemcache/memcache"
+	"github.com/go-zookeeper/zk"
+	"github.com/redis/go-redis/v9"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"gorm.io/gorm"
+
+	"locklab/experiments/clients"
+	"locklab/topology"
+)
+
+// empty removes all keys from servers, as an eviction, an expiry or an administrator does. Connections stay open. It returns what proves
+// that.
+func empty(ctx context.Context, s *clients.Servers) (proof string, err error) {
+	conn, err := topology.Connect(ctx, s.Strategy, topology.Config{Kind: topology.Single, Addrs: s.Addrs})
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	switch c := conn.Backend().(type) {
+	case redis.UniversalClient:
+		return flush(ctx, c)
+	case []redis.UniversalClient:
+		return flush(ctx, c...)
+	case *gorm.DB:
+		return deleteRows(c.WithContext(ctx))
+	case []string:
+		return deleteEphemerals(c)
+	case *clientv3.Client:
+		gone, err := c.Delete(ctx, "\x00", clientv3.WithFromKey())
+		if err != nil {
+			return "", err
+		}
+		return fmt.Sprintf("%d keys were deleted", gone.Deleted), nil
+	case *memcache.Client:
+		return "flush_all was executed", c.FlushAll()
+	}
+	return "", fmt.Errorf("the lab cannot empty a server of %s", s.Strategy)
+}
+
+func flush(ctx context.Context, nodes ...redis.UniversalClient) (proof string, err error) {
+	all := int64(0)
+	for _, n := range nodes {
+		if err := n.FlushAll(ctx).Err(); err != nil {
+			return "", err
+		}
+		left, err := n.DBSize(ctx).Result()
+		if err != nil {
+			return "", err
+		}
+		all += left
+	}
+	return fmt.Sprintf("FLUSHALL was executed, and DBSIZE is %d", all), nil
+}
+
+// deleteRows deletes the rows of each table of the database.
+func deleteRows(db *gorm.DB) (proof string, err error) {
+	tables, err := db.Migrator().GetTables()
+	if err != nil {
+		return "", err
+	}
+	rows := int64(0)
+	for _, table := range tables {
+		done := db.Exec("DELETE FROM `" + table + "`")
+		if done.Error != nil {
+			return "", done.Error
+		}
+		rows += done.RowsAffected
+	}
+	return fmt.Sprintf("%d rows were deleted", rows), nil
+}
+
+// deleteEphemerals deletes the nodes of ZooKeeper that belong to a session.
+func deleteEphemerals(servers []string) (proof string, err error) {
+	conn, _, err := zk.Connect(servers, 10*time.Second, zk.WithLogInfo(false))
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	gone, err := deleteBelow(conn, "/")
+	return fmt.Sprintf("%d ephemeral nodes were deleted", gone), err
+}
+
+func deleteBelow(conn *zk.Conn, path string) (gone int, err error) {
+	children, _, err := conn.Children(path)
+	for _, name := range children {
+		if err != nil {
+			return gone, err
+		}
+		child := strings.TrimSuffix(path, "/") + "/" + name
+		var stat *zk.Stat
+		var below int
+		switch _, stat, err = conn.Exists(child); {
+		case err != nil:
+		case stat.EphemeralOwner != 0:
+			err = conn.Delete(child, -1)
+			gone++
+		default:
+			below, err = deleteBelow(conn, child)
+			gone += below
+		}
+	}
+	return gone, err
+}

@@ -1,0 +1,65 @@
+package web
+
+import (
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"locklab/experiments/try"
+)
+
+// triedLock is a scorecard of app lab try.
+type triedLock struct {
+	*try.Scorecard
+	Page   string // of its timelines: its name in the path
+	Counts []countOf
+	Failed []try.Score // rows that do not hold
+}
+
+type countOf struct {
+	N     int
+	State try.State
+}
+
+// locksPage lists the scorecards in the folder of the saved runs. Programs are started by app lab try only: the page starts none.
+func (s *Server) locksPage(*http.Request) (page, error) {
+	cards, err := try.Saved(s.cfg.Store)
+	var all []triedLock
+	for _, card := range cards {
+		all = append(all, lockOf(card))
+	}
+	return page{Name: "locks", Title: "Locks", Body: map[string]any{"Locks": all, "Program": s.cfg.Program, "Unreadable": err}}, nil
+}
+
+func lockOf(card *try.Scorecard) triedLock {
+	l := triedLock{Scorecard: card, Page: strings.TrimSuffix(filepath.Base(card.Report), ".html")}
+	for _, state := range try.States {
+		if n := card.Count(state); n > 0 {
+			l.Counts = append(l.Counts, countOf{n, state})
+		}
+	}
+	l.Failed = slices.DeleteFunc(slices.Clone(card.Rows), func(r try.Score) bool {
+		return r.State != try.Violated && r.State != try.Inconclusive
+	})
+	return l
+}
+
+// lockReport writes the page of a scorecard. It has a policy of its own, because it is one file.
+func (s *Server) lockReport(w http.ResponseWriter, r *http.Request) error {
+	cards, _ := try.Saved(s.cfg.Store)
+	i := slices.IndexFunc(cards, func(c *try.Scorecard) bool { return lockOf(c).Page == r.PathValue("lock") })
+	if i < 0 {
+		return refuse(http.StatusNotFound, errors.New("no lock of that name was tried; the page of the locks lists those that were"))
+	}
+	text, err := os.ReadFile(cards[i].Report)
+	if err != nil {
+		return refuse(http.StatusNotFound, err)
+	}
+	w.Header().Del("Content-Security-Policy")
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = w.Write(text)
+	return nil
+}
