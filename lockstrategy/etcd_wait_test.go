@@ -11,6 +11,8 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"locklab/internal/testenv"
 	"locklab/lockstrategy"
@@ -203,28 +205,32 @@ func TestEtcdAWaiterOutlastsALostConnection(t *testing.T) {
 	proxy := faultproxy.New(faultproxy.TCP(addrs[0]))
 	t.Cleanup(proxy.Close)
 	admin := etcdClient(t, addrs)
-	failed := make(chan error, 100)
+	failed, away := make(chan error, 100), new(atomic.Bool)
 	answered := new(atomic.Int64)
-	watched := etcdClient(t, []string{must(proxy.Listen())(t)}, grpc.WithChainUnaryInterceptor(failures(failed), counted(answered)))
+	watched := etcdClient(t, []string{must(proxy.Listen())(t)}, grpc.WithChainUnaryInterceptor(failures(away, failed), counted(answered)))
 	before := answered.Load()
 	first := must(etcdLock(t, admin, lockstrategy.Timing{}).Acquire(t.Context(), "k"))(t)
-	// The waiter looks after 1.7 s, and then a request may last so long. Its position is kept for 5 s, so another look
-	// begins in time.
-	waiter := inQueue(t, admin, etcdLock(t, watched, lockstrategy.Timing{Request: 2 * time.Second}), 2)
+	// The waiter looks after 1.7 s, in vain. Its position is kept for 5 s, so another look has 3 s for its answer.
+	waiter := inQueue(t, admin, etcdLock(t, watched, lockstrategy.Timing{Request: 3 * time.Second}), 2)
 	testenv.Eventually(t, "it has two leases, a refusal, and a position", func() bool { return answered.Load() >= before+4 })
+	away.Store(true)
 	proxy.Cut()
 	<-failed // it has looked in vain
+	away.Store(false)
 	proxy.Mend()
 	released(t, first)
 	released(t, <-waiter)
 }
 
-// failures tells of requests that failed.
-func failures(failed chan<- error) grpc.UnaryClientInterceptor {
+// failures tells of requests that failed. While the server is away they fail immediately: gRPC would wait for another connection.
+func failures(away *atomic.Bool, failed chan<- error) grpc.UnaryClientInterceptor {
 	return func(
 		ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption,
 	) error {
-		err := invoke(ctx, method, request, reply, conn, options...)
+		err := status.Error(codes.Unavailable, "it is away")
+		if !away.Load() {
+			err = invoke(ctx, method, request, reply, conn, options...)
+		}
 		if err != nil {
 			failed <- err
 		}

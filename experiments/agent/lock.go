@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"locklab/experiments"
@@ -142,8 +141,7 @@ func ReplyTimeout(lease, most time.Duration) time.Duration { return min(most, 3*
 
 func (h holder) serve(in io.Reader, out io.Writer) int {
 	l := Lock{Strategy: h.strategy, Bounded: h.bounded, patient: true}
-	if err := l.Serve(in, out, "locklab"); err != nil {
-		fmt.Fprintln(os.Stderr, err)
+	if l.Serve(in, out, "locklab") != nil {
 		return 1
 	}
 	return 0

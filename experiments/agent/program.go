@@ -152,6 +152,9 @@ func (p *Program) receiveLine(line []byte) error {
 	delete(p.waiting, id)
 	if g := p.grants[id]; a.Type == protocol.Granted && g != nil && !g.granted {
 		g.granted, g.Token, p.holds = true, a.Token, id
+		if a.UntilMS > 0 {
+			g.Relies = time.Now().Add(time.Duration(a.UntilMS) * time.Millisecond)
+		}
 	}
 	waiting <- a
 	return nil
@@ -315,6 +318,7 @@ type Grant struct {
 	Key, ID string
 	Token   uint64    // 0: it has none
 	Until   time.Time // its lease ends, unless it is renewed: counted from the request
+	Relies  time.Time // until when the holder may rely on it, as the program says; zero: it has not said
 
 	p       *Program
 	granted bool

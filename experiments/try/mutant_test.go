@@ -57,12 +57,13 @@ func (m *mutantLock) acquire(ctx context.Context, r protocol.Request) (protocol.
 	}
 	asked := time.Now()
 	for { // it polls, as a wrapper of a company does
+		tried := time.Now()
 		token, err := m.try(r, owner)
 		switch {
 		case err != nil:
 			return protocol.Held{}, err
 		case token > 0:
-			return m.hold(r, owner, token), nil
+			return m.hold(r, owner, token, tried), nil
 		case m.mutant == "patient" && strings.HasSuffix(r.Key, ":2"):
 		case m.mutant == "deaf" && r.WaitMS > 0:
 			m.message()
@@ -136,7 +137,7 @@ func (m *mutantLock) try(r protocol.Request, owner string) (token uint64, err er
 }
 
 // hold renews the grant until the release, and tells when it is lost.
-func (m *mutantLock) hold(r protocol.Request, owner string, token uint64) protocol.Held {
+func (m *mutantLock) hold(r protocol.Request, owner string, token uint64, asked time.Time) protocol.Held {
 	ctx, cancel := context.WithCancel(context.Background())
 	lost := make(chan string, 1)
 	go func() {
@@ -151,7 +152,11 @@ func (m *mutantLock) hold(r protocol.Request, owner string, token uint64) protoc
 		cancel()
 		return m.release(ctx, r.Key, owner)
 	}
-	return protocol.Held{Token: token, Lost: lost, Release: release, Extend: func(ctx context.Context) error {
+	until := r.Lease() - time.Since(asked)
+	if m.mutant == "until" {
+		until *= 3
+	}
+	return protocol.Held{Token: token, Until: until, Lost: lost, Release: release, Extend: func(ctx context.Context) error {
 		if m.mutant == "extends nothing" {
 			return protocol.ErrNotHeld
 		}

@@ -75,7 +75,7 @@ var rows = []Row{
 	},
 	{
 		ID: "T02-dead-holder", Title: "a dead holder's key becomes free",
-		Promise: "When the process of the holder is killed, another process is granted the key within two leases and two seconds.",
+		Promise: "When the holder is killed, another process is granted the key: within two leases and two seconds, and not before until_ms.",
 		Matters: "Without an expiry a crash locks the key until somebody deletes it by hand.",
 		Shows:   []experiments.Quantity{untilFree},
 		tries:   []attempt{control("the holder releases", deadHolder(false)), fault("the holder is killed", deadHolder(true))},

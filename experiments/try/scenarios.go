@@ -44,16 +44,23 @@ func (b *bench) warm(ctx context.Context, n int) (all []*process, h *held) {
 	return all, all[0].holds(ctx, key)
 }
 
-// deadHolder ends the holder, or lets it release.
-func deadHolder(killed bool) func(context.Context, *bench) {
+// answerTakes is how long an answer may be under way, from the clock of the program to that of the lab.
+const answerTakes = 20 * time.Millisecond
+
+// deadHolder ends the holder, or lets it release. Until the time that the holder was told nobody else may be granted the key.
+func deadHolder(dies bool) func(context.Context, *bench) {
 	return func(ctx context.Context, b *bench) {
 		a, other, h := b.twoCopies(ctx)
-		if killed {
-			a.Kill()
-		} else {
+		if !dies {
 			h.release(ctx)
+			b.freed(ctx, other, "its holder's end")
+			return
 		}
-		b.freed(ctx, other, "its holder's end")
+		a.Kill()
+		next, early := b.freed(ctx, other, "its holder's end"), time.Until(h.grant.Relies)
+		if next != nil && early > b.Scaled(answerTakes) {
+			b.violates(other.Name, "was granted the key %s before the time until which A may rely on it", early.Round(time.Millisecond))
+		}
 	}
 }
 

@@ -45,6 +45,7 @@ func TestMain(m *testing.M) {
 var mutants = []struct{ defect, row string }{
 	{"shared", "T01"}, // every second grant is given while another client holds the key
 	{"no expiry", "T02"},
+	{"until", "T02"}, // it promises three leases
 	{"no owner", "T03"},
 	{"no renewal", "T04"},
 	{"hasty", "T04"}, // nor renews it, and it refuses without a wait

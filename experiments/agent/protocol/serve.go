@@ -20,6 +20,7 @@ var (
 // Held is a grant.
 type Held struct {
 	Token   uint64
+	Until   time.Duration               // the holder may rely on it so long from now; 0: the program does not say
 	Release func(context.Context) error // wraps ErrNotHeld when the lock was not held
 	Extend  func(context.Context) error // nil: the program does not claim it
 	Lost    <-chan string               // delivers the reason once; nil: the program does not tell
@@ -92,7 +93,7 @@ func (s *server) acquire(r Request) {
 	s.mu.Lock()
 	s.held[r.ID] = h
 	s.mu.Unlock()
-	s.send(Answer{Type: Granted, ID: r.ID, Token: h.Token})
+	s.send(Answer{Type: Granted, ID: r.ID, Token: h.Token, UntilMS: h.Until.Milliseconds()})
 	if h.Lost != nil {
 		if reason, lost := <-h.Lost; lost {
 			s.send(Answer{Type: Lost, ID: r.ID, Reason: reason})
