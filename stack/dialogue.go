@@ -21,8 +21,8 @@ func Role(name string, serve func(in io.Reader, out io.Writer) int) string {
 // Dialogue is a process that is talked to on its standard input and output.
 type Dialogue struct {
 	*Process
-	In  io.WriteCloser // requests to it
-	Out io.ReadCloser  // its replies; it ends with the process
+	In  *os.File      // requests to it
+	Out io.ReadCloser // its replies; it ends with the process
 }
 
 // Dialogue starts a process of this same binary in a role. The caller must Stop or Kill it, and then read Out to its end and close it.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -144,6 +145,22 @@ func (p *Process) signal(sig syscall.Signal) {
 func (p *Process) Log() string {
 	text, _ := os.ReadFile(p.log)
 	return string(text)
+}
+
+// LastLine is the last line that the server printed. It reads the end of the log only, because a log may be long.
+func (p *Process) LastLine() string {
+	const end = 4 << 10 // bytes
+	log, err := os.Open(p.log)
+	if err != nil {
+		return ""
+	}
+	defer log.Close()
+	if size, err := log.Seek(0, io.SeekEnd); err == nil {
+		_, _ = log.Seek(max(0, size-end), io.SeekStart)
+	}
+	text, _ := io.ReadAll(io.LimitReader(log, end))
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return lines[len(lines)-1]
 }
 
 // lastOutput is the last lines that the server printed, without the frames of Java's stack traces.

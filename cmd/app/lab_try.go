@@ -39,6 +39,9 @@ func (c *labTryCommand) Run(ctx context.Context, std streams) error {
 		_, err := fmt.Fprint(std.out, terminal.Tried(rows, screen(std.out)))
 		return err
 	}
+	if filepath.Ext(c.Out) == ".json" {
+		return misuse("--out is %s; name the page, as try.html: the scorecard as JSON lies beside it", c.Out)
+	}
 	if err := within("--parallel", c.Parallel, 1, mostParallel); err != nil {
 		return err
 	}
@@ -66,14 +69,10 @@ func (c *labTryCommand) Run(ctx context.Context, std streams) error {
 
 // program asks the program what it claims, and looks for the servers that it needs.
 func (c *labTryCommand) program(ctx context.Context, std streams) (p try.Program, err error) {
-	argv := c.Program
-	if len(argv) > 0 && argv[0] == "--" {
-		argv = argv[1:]
+	if len(c.Program) < 2 || c.Program[0] != "--" {
+		return p, misuse("name the program to try after --, and flags before it: app lab try -- ./mylock; docs/protocol.md says what it must do")
 	}
-	if len(argv) == 0 {
-		return p, misuse("name the program to try: app lab try -- ./mylock; docs/protocol.md says what it must do")
-	}
-	p, err = try.Ask(ctx, argv)
+	p, err = try.Ask(ctx, c.Program[1:])
 	if err == nil {
 		err = p.Missing()
 	}
@@ -88,13 +87,15 @@ func (c *labTryCommand) finish(ctx context.Context, card *try.Scorecard, std str
 	if ctx.Err() != nil {
 		return stopped(ctx, nil, "what was tried shows nothing")
 	}
-	card.Report = cmp.Or(c.Out, try.PageOf(c.Store, card.Name))
-	if err := os.MkdirAll(filepath.Dir(card.Report), 0o755); err != nil {
-		return unavailable(err)
+	card.Report = cmp.Or(c.Out, try.PageOf(c.Store, card.Name, c.Only...))
+	if c.Out == "" {
+		if err := os.MkdirAll(filepath.Dir(card.Report), 0o755); err != nil {
+			return unavailable(err)
+		}
 	}
 	page, err := os.Create(card.Report)
 	if err == nil {
-		err = errors.Join(html.Tried(page, card.Name, card.Runs()), page.Close(), card.Save())
+		err = errors.Join(html.Tried(page, card), page.Close(), card.Save())
 	}
 	if err != nil {
 		return unavailable(err)
@@ -102,5 +103,9 @@ func (c *labTryCommand) finish(ctx context.Context, card *try.Scorecard, std str
 	if err := printed(std, c.JSON, card, terminal.Scorecard); err != nil {
 		return err
 	}
-	return verdictExit(card.Verdict, "")
+	why := ""
+	if len(card.Runs()) == 0 {
+		why = "nothing was tried: the program claims none of these rows"
+	}
+	return verdictExit(card.Verdict, why)
 }

@@ -92,7 +92,8 @@ func TestTheTemplatesAreTried(t *testing.T) {
 				t.Fatalf("exit %d: %s%s", got.code, got.err, got.out)
 			}
 			cards, err := try.Saved(store)
-			if err != nil || len(cards) != 1 || cards[0].Name != "my lock" || cards[0].Report != filepath.Join(store, "try", "my-lock.html") {
+			page := filepath.Join(store, "try", "my-lock-in-"+name+"-t02-t12.html")
+			if err != nil || len(cards) != 1 || cards[0].Name != "my lock in "+name || cards[0].Report != page {
 				t.Errorf("saved are %+v, %v", cards, err)
 			}
 		})
@@ -100,6 +101,8 @@ func TestTheTemplatesAreTried(t *testing.T) {
 }
 
 func TestLabTryMisuse(t *testing.T) {
+	wantSentence(t, app(t.Context(), "lab", "try", "./mylock", "--only", "T03"), exitUsage, "after --, and flags before it")
+	wantSentence(t, app(t.Context(), "lab", "try", "--out", "x.json", "--", "true"), exitUsage, "--out is x.json", "try.html")
 	wantSentence(t, app(t.Context(), "lab", "try"), exitUsage, "app lab try -- ./mylock", "docs/protocol.md")
 	wantSentence(t, app(t.Context(), "lab", "try", "--only", "T99", "--", "true"), exitUsage, "T99", "--list")
 	wantSentence(t, app(t.Context(), "lab", "try", "--parallel", "0", "--", "true"), exitUsage, "--parallel is 0; allowed is from 1 to 8")

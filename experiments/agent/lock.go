@@ -63,7 +63,7 @@ func (l Lock) Serve(in io.Reader, out io.Writer, name string) error {
 			l.Lease = time.Duration(claims.LeaseMS) * time.Millisecond
 		}
 		if l.patient {
-			l.Request = ReplyTimeout(l.Lease, 2*time.Second)
+			l.Request = ReplyTimeout(l.Lease)
 		}
 		b, _, err := l.Connect(context.Background())
 		if err != nil {
@@ -100,13 +100,20 @@ func (l Lock) acquire(ctx context.Context, lock lockstrategy.Strategy, r protoco
 			lost <- Reason(why)
 		}
 	}()
-	return protocol.Held{Token: lease.FencingToken(), Lost: lost, Release: func(ctx context.Context) error {
+	release := func(ctx context.Context) error {
 		err := lease.Release(ctx)
 		if errors.Is(err, lockstrategy.ErrLost) || errors.Is(err, lockstrategy.ErrNotHeld) {
 			err = fmt.Errorf("%w: %w", protocol.ErrNotHeld, err)
 		}
 		return err
-	}}, nil
+	}
+	look := func(context.Context) error { // it renews itself, so there is nothing to extend
+		if lease.Context().Err() != nil {
+			return protocol.ErrNotHeld
+		}
+		return nil
+	}
+	return protocol.Held{Token: lease.FencingToken(), Lost: lost, Release: release, Extend: look}, nil
 }
 
 // holder is a lock that a process of this binary serves.
@@ -137,7 +144,7 @@ func Start(ctx context.Context, t *experiments.Trial, name string, l Lock) *Prog
 
 // ReplyTimeout is how long a client of the lab waits for a reply: for most of a short lease, because a busy server answers late. The
 // default of a lock is a third of it.
-func ReplyTimeout(lease, most time.Duration) time.Duration { return min(most, 3*lease/5) }
+func ReplyTimeout(lease time.Duration) time.Duration { return 3 * lease / 5 }
 
 func (h holder) serve(in io.Reader, out io.Writer) int {
 	l := Lock{Strategy: h.strategy, Bounded: h.bounded, patient: true}

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"locklab/experiments"
@@ -31,12 +32,13 @@ type Program struct {
 	*experiments.Trial
 	Name  string        // of its timeline
 	Lease time.Duration // that it is asked for
-	Quiet bool          // its answers are not recorded: too many
+	Quiet atomic.Bool   // its answers are not recorded: too many
 	Hit   bool          // a fault has hit its connections: an error is a usable answer
 
 	running *stack.Dialogue
 	mu      sync.Mutex
 	asked   int
+	ending  bool                            // it was asked to end
 	waiting map[string]chan protocol.Answer // by id
 	grants  map[string]*Grant               // by id
 	holds   string                          // id of the newest grant
@@ -74,12 +76,12 @@ func (p *Program) Connect(ctx context.Context, servers []string, lease time.Dura
 
 // stop asks the program to end, and kills it when it does not.
 func (p *Program) stop() error {
-	w, sent := p.running, make(chan struct{})
-	go func() { // a program that reads nothing blocks it
-		defer close(sent)
-		p.send(protocol.Request{Type: protocol.Stop})
-		_ = w.In.Close()
-	}()
+	p.mu.Lock()
+	p.ending = true
+	p.mu.Unlock()
+	w := p.running
+	p.send(protocol.Request{Type: protocol.Stop}, stopping)
+	_ = w.In.Close()
 	for _, done := range []<-chan struct{}{w.Done(), p.ended} { // a program that does not end is no failure of its lock
 		select {
 		case <-done:
@@ -89,8 +91,6 @@ func (p *Program) stop() error {
 	}
 	err := w.Out.Close() // a child of the program may have it still
 	<-p.ended
-	_ = w.In.Close()
-	<-sent
 	return err
 }
 
@@ -110,20 +110,13 @@ func (p *Program) receive() {
 	case p.failed != nil:
 	case errors.Is(lines.Err(), bufio.ErrTooLong):
 		p.failed = fmt.Errorf("the program printed a line of more than %d bytes", LongestLine)
+	case p.ending:
+		p.failed = errors.New("the program has ended")
 	default:
-		p.failed = errors.New("the program has ended" + p.lastLog())
+		p.failed = fmt.Errorf("the program has ended; the last line of its stderr is %q", Short([]byte(p.running.LastLine())))
 	}
 	p.mu.Unlock()
 	go func() { _, _ = io.Copy(io.Discard, p.running.Out) }() // so that it is not blocked; it ends with the process
-}
-
-// lastLog is the last line that the program wrote to stderr, for an error.
-func (p *Program) lastLog() string {
-	text := strings.TrimSpace(p.running.Log())
-	if text == "" {
-		return ""
-	}
-	return "; the last line of its stderr is " + strconv.Quote(Short([]byte(text[strings.LastIndex(text, "\n")+1:])))
 }
 
 func (p *Program) receiveLine(line []byte) error {
@@ -147,24 +140,37 @@ func (p *Program) receiveLine(line []byte) error {
 	}
 	waiting := p.waiting[id]
 	if waiting == nil {
-		return fmt.Errorf("the program printed %q: no request with that id waits for an answer", Short(line))
+		return fmt.Errorf("the program printed %q: no request with that id waits for an answer; it has had one, or was never sent", Short(line))
 	}
 	delete(p.waiting, id)
-	if g := p.grants[id]; a.Type == protocol.Granted && g != nil && !g.granted {
-		g.granted, g.Token, p.holds = true, a.Token, id
-		if a.UntilMS > 0 {
-			g.Relies = time.Now().Add(time.Duration(a.UntilMS) * time.Millisecond)
-		}
+	if g := p.grants[id]; g != nil && g.waits {
+		p.answer(g, a)
 	}
 	waiting <- a
 	return nil
+}
+
+// answer takes the answer to an acquire. The caller holds p.mu.
+func (p *Program) answer(g *Grant, a protocol.Answer) {
+	g.waits = false
+	switch a.Type {
+	case protocol.Granted:
+		g.Granted, g.Token, p.holds = time.Now(), a.Token, g.ID
+		g.extended(g.Granted.Add(-p.Scaled(underway)))
+		if a.UntilMS > 0 {
+			g.Relies = g.asked.Add(time.Duration(a.UntilMS) * time.Millisecond)
+		}
+		p.believe(history.Grant, g, "")
+	case protocol.Refused, protocol.Error:
+		p.believe(history.Refuse, g, a.Reason+a.Text)
+	}
 }
 
 // lose takes what the program tells of the loss of a grant. The caller holds p.mu.
 func (p *Program) lose(a protocol.Answer) error {
 	g := p.grants[a.ID]
 	switch {
-	case g == nil || !g.granted:
+	case g == nil || g.Granted.IsZero():
 		return errors.New("it was never granted a lock with that id")
 	case g.IsLost():
 		return errors.New("it tells of one loss twice")
@@ -192,9 +198,11 @@ func (p *Program) expect(id string) chan protocol.Answer {
 	return answer
 }
 
-func (p *Program) send(r protocol.Request) {
+// send sends a request. A program that reads nothing does not block it for longer than within.
+func (p *Program) send(r protocol.Request, within time.Duration) {
 	text, err := json.Marshal(r)
 	p.Must(err)
+	_ = p.running.In.SetWriteDeadline(time.Now().Add(within))
 	_, _ = p.running.In.Write(append(text, '\n')) // a program that has ended is noticed where its answer is awaited
 }
 
@@ -238,7 +246,7 @@ func (p *Program) answered(
 
 func (p *Program) ask(ctx context.Context, id string, r protocol.Request, longest time.Duration) protocol.Answer {
 	answer := p.expect(id)
-	p.send(r)
+	p.send(r, longest)
 	return p.await(ctx, id, answer, longest)
 }
 
@@ -247,35 +255,34 @@ func (p *Program) ask(ctx context.Context, id string, r protocol.Request, longes
 func (p *Program) Begin(key string, wait time.Duration) (granted func(context.Context) (*Grant, error)) {
 	p.mu.Lock()
 	p.asked++
-	g := &Grant{p: p, ID: strings.ToLower(p.Name) + strconv.Itoa(p.asked), Key: key, Until: time.Now().Add(p.Lease), lost: make(chan struct{})}
+	g := &Grant{p: p, ID: strings.ToLower(p.Name) + strconv.Itoa(p.asked), Key: key, waits: true, lost: make(chan struct{})}
+	g.asked = time.Now()
+	g.extended(g.asked)
 	p.grants[g.ID] = g
 	p.mu.Unlock()
 	p.believe(history.Request, g, "")
 	answer := p.expect(g.ID)
-	p.send(protocol.Request{Type: protocol.Acquire, ID: g.ID, Key: key, WaitMS: wait.Milliseconds(), LeaseMS: p.Lease.Milliseconds()})
+	request := protocol.Request{Type: protocol.Acquire, ID: g.ID, Key: key, WaitMS: wait.Milliseconds(), LeaseMS: p.Lease.Milliseconds()}
+	p.send(request, p.Scaled(Answering))
 	return func(ctx context.Context) (*Grant, error) {
 		a, err := p.answered(ctx, g.ID, answer, wait+p.Scaled(Answering))
 		switch {
 		case err != nil:
 			return nil, err
 		case a.Type == protocol.Granted:
-		case a.Type == protocol.Refused, a.Type == protocol.Error:
-			p.believe(history.Refuse, g, a.Reason+a.Text)
-			if a.Type == protocol.Error {
-				err = fmt.Errorf("%s: %w: %s", p.Name, ErrAnswer, a.Text)
-			}
-			return nil, err
-		default:
-			return nil, fmt.Errorf("%s: the program answered an acquire with %q", p.Name, a.Type)
+			return g, nil
+		case a.Type == protocol.Refused:
+			return nil, nil
+		case a.Type == protocol.Error:
+			return nil, fmt.Errorf("%s: %w: %s", p.Name, ErrAnswer, a.Text)
 		}
-		p.believe(history.Grant, g, "")
-		return g, nil
+		return nil, fmt.Errorf("%s: the program answered an acquire with %q", p.Name, a.Type)
 	}
 }
 
 // believe records what a copy says of a lock.
 func (p *Program) believe(kind history.Kind, g *Grant, text string) {
-	if !p.Quiet {
+	if !p.Quiet.Load() {
 		p.Record(history.Event{Timeline: p.Name, Process: p.String(), Owner: g.ID, Kind: kind, Key: g.Key, Token: g.Token, Text: text})
 	}
 }
@@ -317,12 +324,31 @@ func (p *Program) Resume() {
 type Grant struct {
 	Key, ID string
 	Token   uint64    // 0: it has none
-	Until   time.Time // its lease ends, unless it is renewed: counted from the request
+	Granted time.Time // the answer arrived; zero: it was not granted
 	Relies  time.Time // until when the holder may rely on it, as the program says; zero: it has not said
 
-	p       *Program
-	granted bool
-	lost    chan struct{} // closed when the program has told of the loss
+	p     *Program
+	asked time.Time
+	waits bool          // its acquire has no answer
+	until time.Time     // its lease ends, unless it is renewed, not before that
+	lost  chan struct{} // closed when the program has told of the loss
+}
+
+// underway is how long the answer of a program may be under way. It is longer than that on a machine that is too slow for a trial.
+const underway = 50 * time.Millisecond
+
+// extended takes note that the lease was given at a moment, or later.
+func (g *Grant) extended(at time.Time) {
+	if end := at.Add(g.p.Lease); end.After(g.until) {
+		g.until = end
+	}
+}
+
+// MayHaveEnded reports whether the lease may have been over at a moment, unless the program renews it.
+func (g *Grant) MayHaveEnded(at time.Time) bool {
+	g.p.mu.Lock()
+	defer g.p.mu.Unlock()
+	return at.After(g.until)
 }
 
 // IsLost reports whether the program has told that the grant is lost.
@@ -353,24 +379,41 @@ func (g *Grant) AwaitLoss(ctx context.Context, longest time.Duration) bool {
 // Release lets the program release the lock. It reports whether the program says that it did.
 func (g *Grant) Release(ctx context.Context) bool {
 	g.p.believe(history.Release, g, "")
-	a := g.change(ctx, protocol.Release, protocol.Released)
+	a := g.change(protocol.Release, protocol.Released)(ctx)
 	text := map[protocol.Type]string{protocol.NotHeld: history.Gone, protocol.Error: a.Text}[a.Type]
 	g.p.believe(history.Released, g, text)
 	return a.Type == protocol.Released
 }
 
 // Extend lets the program extend the lock by a lease. It reports whether the program says that it did.
-func (g *Grant) Extend(ctx context.Context) bool {
-	return g.change(ctx, protocol.Extend, protocol.Granted).Type == protocol.Granted
+func (g *Grant) Extend(ctx context.Context) bool { return g.BeginExtend()(ctx) }
+
+// BeginExtend sends the request of Extend, and returns what waits for its answer. A program that is paused answers when it runs again.
+func (g *Grant) BeginExtend() (extended func(context.Context) bool) {
+	sent := time.Now()
+	answered := g.change(protocol.Extend, protocol.Granted)
+	return func(ctx context.Context) bool {
+		done := answered(ctx).Type == protocol.Granted
+		if done {
+			g.p.mu.Lock()
+			defer g.p.mu.Unlock()
+			g.extended(sent)
+		}
+		return done
+	}
 }
 
-// change sends a request about the grant. An error is a usable answer of a program that a fault has hit.
-func (g *Grant) change(ctx context.Context, request, done protocol.Type) protocol.Answer {
-	a := g.p.ask(ctx, g.ID, protocol.Request{Type: request, ID: g.ID}, g.p.Scaled(Answering))
-	switch {
-	case a.Type == done, a.Type == protocol.NotHeld, a.Type == protocol.Error && g.p.Hit:
+// change sends a request about the grant, and returns what waits for its answer. An error is a usable answer of a program that a fault has
+// hit.
+func (g *Grant) change(request, done protocol.Type) func(context.Context) protocol.Answer {
+	p := g.p
+	answer := p.expect(g.ID)
+	p.send(protocol.Request{Type: request, ID: g.ID}, p.Scaled(Answering))
+	return func(ctx context.Context) protocol.Answer {
+		a := p.await(ctx, g.ID, answer, p.Scaled(Answering))
+		if a.Type != done && a.Type != protocol.NotHeld && (a.Type != protocol.Error || !p.Hit) {
+			p.Must(fmt.Errorf("%s: the program answered a request %q with %q: %s", p.Name, request, a.Type, a.Text))
+		}
 		return a
 	}
-	g.p.Must(fmt.Errorf("%s: the program answered a request %q with %q: %s", g.p.Name, request, a.Type, a.Text))
-	return a
 }

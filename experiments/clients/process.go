@@ -50,7 +50,7 @@ func InProcess(h Holding, scenario func(ctx context.Context, x *HolderProcess)) 
 		}
 		x.B = x.NewClient(ctx, "B", lease)
 		x.A = agent.Start(ctx, t, "A", agent.Lock{Strategy: h.Strategy, Addrs: x.Addrs, Lease: lease, Bounded: h.Bounded})
-		grant, err := x.A.Begin(LockKey, 0)(ctx)
+		grant, err := x.A.Begin(LockKey, LongLease)(ctx)
 		if err == nil && grant == nil {
 			err = fmt.Errorf("%s was refused a key that is free", x.A)
 		}
@@ -60,17 +60,17 @@ func InProcess(h Holding, scenario func(ctx context.Context, x *HolderProcess)) 
 	}
 }
 
-// Look looks at the lease of A, which must be good.
-func (x *HolderProcess) Look() {
-	if x.Grant.IsLost() {
-		x.Must(errors.New("the lease of A should have been good, and A has told of its loss"))
+// Look lets A look at its lease, which must be good.
+func (x *HolderProcess) Look(ctx context.Context) {
+	if !x.Grant.Extend(ctx) {
+		x.Must(errors.New("the lease of A should have been good"))
 	}
 	x.Holder.Note("has looked: its lease is good")
 }
 
-// Write looks at the lease of A and then writes as A.
-func (x *HolderProcess) Write(value int64) {
-	x.Look()
+// Write lets A look at its lease, and then writes as A.
+func (x *HolderProcess) Write(ctx context.Context, value int64) {
+	x.Look(ctx)
 	x.Resource.Write(x.Holder, value)
 }
 

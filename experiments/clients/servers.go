@@ -114,7 +114,7 @@ func (s *Servers) warmUp(ctx context.Context) error {
 // NewClient returns a client of the lock in the lab's process, with connections of its own. A request waits for its reply for timeout, or
 // without one as long as the lease allows.
 func (s *Servers) NewClient(ctx context.Context, name string, lease time.Duration, timeout ...time.Duration) *Client {
-	request := agent.ReplyTimeout(lease, s.Scaled(2*time.Second))
+	request := min(s.Scaled(2*time.Second), agent.ReplyTimeout(lease))
 	if len(timeout) > 0 {
 		request = timeout[0]
 	}

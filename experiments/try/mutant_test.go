@@ -17,12 +17,13 @@ import (
 // The programs of this file poll, as a wrapper of a company does. A sleep here is a pause of a program, and no wait of a test.
 
 // serveMutant serves a lock with one defect, in about the lines that a company's wrapper has.
-func serveMutant(mutant string) {
+func serveMutant(name string) {
+	mutant, unrenewed := strings.CutPrefix(name, "unrenewed ")
 	claims := protocol.Claims{
-		Name: "mutant " + mutant, Store: protocol.Redis, Renews: true, Tokens: true, Tells: true, Extends: true, Messages: mutant == "polls",
+		Name: "mutant " + name, Store: protocol.Redis, Renews: !unrenewed, Tokens: true, Tells: true, Extends: true, Messages: mutant == "polls",
 	}
 	err := protocol.Serve(os.Stdin, os.Stdout, claims, func(start protocol.Request) (protocol.Lock, error) {
-		m := &mutantLock{mutant: mutant, Client: redis.NewClient(&redis.Options{
+		m := &mutantLock{mutant: mutant, unrenewed: unrenewed, Client: redis.NewClient(&redis.Options{
 			Addr: start.Servers[0], MaxRetries: -1, DisableIdentity: true,
 			ReadTimeout: start.Lease() / 2, DialTimeout: start.Lease() / 2, PoolSize: 20,
 		})}
@@ -36,8 +37,9 @@ func serveMutant(mutant string) {
 
 type mutantLock struct {
 	*redis.Client
-	mutant string
-	grants atomic.Int64
+	mutant    string
+	unrenewed bool // it renews nothing, and claims so
+	grants    atomic.Int64
 }
 
 var (
@@ -64,6 +66,8 @@ func (m *mutantLock) acquire(ctx context.Context, r protocol.Request) (protocol.
 			return protocol.Held{}, err
 		case token > 0:
 			return m.hold(r, owner, token, tried), nil
+		case m.mutant == "early" && time.Since(asked) > r.Lease()/8 && r.WaitMS > 0:
+			return m.hold(r, owner, uint64(time.Now().UnixMicro()), tried), nil
 		case m.mutant == "patient" && strings.HasSuffix(r.Key, ":2"):
 		case m.mutant == "deaf" && r.WaitMS > 0:
 			m.message()
@@ -171,10 +175,11 @@ func (m *mutantLock) hold(r protocol.Request, owner string, token uint64, asked 
 // renew renews a grant until ctx ends, or until it is lost.
 func (m *mutantLock) renew(ctx context.Context, r protocol.Request, owner string) {
 	script := renewScript
-	if m.mutant == "no renewal" || m.mutant == "hasty" {
+	if m.mutant == "no renewal" || m.mutant == "hasty" || m.unrenewed {
 		script = lookScript
 	}
-	for good := time.Now(); ; {
+	began := time.Now()
+	for good := began; ; {
 		time.Sleep(r.Lease() / 40) // the first one is not beside the grant: the reply that T08 loses is that of the release
 		if ctx.Err() != nil {
 			return
@@ -182,9 +187,11 @@ func (m *mutantLock) renew(ctx context.Context, r protocol.Request, owner string
 		asked := time.Now()
 		renewed, err := script.Run(ctx, m, []string{r.Key}, owner, m.lease(r)).Int()
 		switch {
+		case m.mutant == "cries" && time.Since(began) > 6*r.Lease()/10:
+			return
 		case err == nil && renewed == 1:
 			good = asked
-		case err == nil || time.Since(good) > r.Lease():
+		case err == nil || time.Since(good) > r.Lease() || m.mutant == "renewal dies":
 			return
 		case m.mutant == "tied":
 			for m.Del(ctx, r.Key).Err() != nil && ctx.Err() == nil { // until it is connected again

@@ -62,25 +62,37 @@ func (p *process) acquire(ctx context.Context, wait time.Duration) *held {
 	return h
 }
 
-// keeps ends the trial when a lock is not renewed and its lease is over. Then another grant is no violation: this machine is too slow.
-func (h *held) keeps() {
-	if !h.p.bench.program.Claims.Renews && time.Now().After(h.grant.Until) {
+// keeps ends the trial when a lock is not renewed and its lease may have been over at a moment. Then another grant is no violation: this
+// machine is too slow.
+func (h *held) keeps(at time.Time) {
+	if !h.p.bench.program.Claims.Renews && h.grant.MayHaveEnded(at) {
 		h.p.Must(errors.New("the lease of the holder ended before the end of the trial: this machine is too slow; run it again"))
+	}
+}
+
+// follows demands that the next grant came after the holder was asked to release the lock.
+func (h *held) follows(next *held, released time.Time) {
+	if at := next.grant.Granted; at.Before(released) {
+		h.keeps(at)
+		h.p.bench.violates(next.p.Name, "was granted a key that %s holds", h.p.Name)
 	}
 }
 
 // holds acquires a key that is free: a refusal ends the trial.
 func (p *process) holds(ctx context.Context, key string) *held {
 	h, err := p.settle(ctx, key)
-	p.Must(err)
-	if h == nil {
-		p.Must(fmt.Errorf("%s was not granted a key that is free", p.Name))
+	switch {
+	case errors.Is(err, agent.ErrAnswer):
+		err = fmt.Errorf("%s was not granted a key that is free: %w", p.Name, err)
+	case err == nil && h == nil:
+		err = fmt.Errorf("%s was not granted a key that is free: it was refused", p.Name)
 	}
+	p.Must(err)
 	return h
 }
 
-// settle requests a key until it is granted, for as long as a lease and some time more. nil: it is not granted. The error is ErrSilent: the
-// program answers nothing.
+// settle requests a key until it is granted, for as long as a lease and some time more. nil: it is not granted. The error is ErrSilent, or
+// the last answer was an error.
 func (p *process) settle(ctx context.Context, key string) (*held, error) {
 	for deadline := time.Now().Add(p.bench.settling()); ; {
 		h, err := p.begin(key, max(0, time.Until(deadline)))(ctx)
@@ -91,7 +103,7 @@ func (p *process) settle(ctx context.Context, key string) (*held, error) {
 			p.Must(err)
 		}
 		if h != nil || time.Now().After(deadline) {
-			return h, nil
+			return h, err
 		}
 		pause(ctx, p.Lease/20) // it answered early: its connection may have ended
 	}
@@ -115,6 +127,8 @@ func (p *process) mend() {
 	}
 }
 
+const replyLost = "reply lost"
+
 // loseReply loses the reply to the next request of a copy that names the key, on each of its servers. The server executes the request.
 func (p *process) loseReply() {
 	p.Hit = true
@@ -123,7 +137,7 @@ func (p *process) loseReply() {
 	}
 	for _, w := range p.wires {
 		w.LoseReply(named, func(reply faultproxy.Chunk) {
-			p.Fault(p.Name, "reply lost", fmt.Sprintf("the proxy received %q from the server and closed the connection", agent.Short(reply.Data)))
+			p.Fault(p.Name, replyLost, fmt.Sprintf("the proxy received %q from the server and closed the connection", agent.Short(reply.Data)))
 		})
 	}
 }

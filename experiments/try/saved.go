@@ -13,14 +13,19 @@ import (
 // folder is where the scorecards are, in the folder of the saved runs.
 const folder = "try"
 
-// PageOf is the file of a lock's page in a store. Its scorecard as JSON lies beside it.
-func PageOf(store, lock string) string {
+// PageOf is the file of a lock's page in a store. Its scorecard as JSON lies beside it. Where only some rows were tried it is another one,
+// so that it replaces no whole scorecard.
+func PageOf(store, lock string, only ...string) string {
+	const longest = 100 // letters
 	file := strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {
 			return unicode.ToLower(r)
 		}
 		return '-'
-	}, lock)
+	}, strings.Join(append([]string{lock}, only...), " "))
+	if letters := []rune(file); len(letters) > longest {
+		file = string(letters[:longest])
+	}
 	return filepath.Join(store, folder, file+".html")
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"locklab/experiments/agent"
 	"locklab/experiments/clients"
+	"locklab/history"
 	"locklab/stack"
 	"locklab/stack/faultproxy"
 )
@@ -18,8 +19,10 @@ const key = clients.LockKey
 func (b *bench) freed(ctx context.Context, p *process, after string) *held {
 	began := time.Now()
 	switch h, err := p.settle(ctx, key); {
-	case err != nil:
+	case errors.Is(err, agent.ErrSilent):
 		b.violates(p.Name, "has neither a grant nor a refusal after %s, although its wait has ended", after)
+	case h == nil && err != nil:
+		b.violates(p.Name, "was not granted the key within %s after %s: %s", b.settling(), after, err)
 	case h == nil:
 		b.violates(p.Name, "was not granted the key within %s after %s", b.settling(), after)
 	default:
@@ -44,9 +47,6 @@ func (b *bench) warm(ctx context.Context, n int) (all []*process, h *held) {
 	return all, all[0].holds(ctx, key)
 }
 
-// answerTakes is how long an answer may be under way, from the clock of the program to that of the lab.
-const answerTakes = 20 * time.Millisecond
-
 // deadHolder ends the holder, or lets it release. Until the time that the holder was told nobody else may be granted the key.
 func deadHolder(dies bool) func(context.Context, *bench) {
 	return func(ctx context.Context, b *bench) {
@@ -57,18 +57,21 @@ func deadHolder(dies bool) func(context.Context, *bench) {
 			return
 		}
 		a.Kill()
-		next, early := b.freed(ctx, other, "its holder's end"), time.Until(h.grant.Relies)
-		if next != nil && early > b.Scaled(answerTakes) {
+		next := b.freed(ctx, other, "its holder's end")
+		if next == nil {
+			return
+		}
+		if early := h.grant.Relies.Sub(next.grant.Granted); early > 0 {
 			b.violates(other.Name, "was granted the key %s before the time until which A may rely on it", early.Round(time.Millisecond))
 		}
 	}
 }
 
-// intruder lets C try once, between the read and the write of a holder. A grant is one too many: an update is lost.
-func (b *bench) intruder(ctx context.Context, c *process, r *clients.Resource, holder *held) {
+// intruder lets C try, between the read and the write of a holder. A grant is one too many: an update is lost.
+func (b *bench) intruder(ctx context.Context, c *process, r *clients.Resource, holder *held, wait time.Duration) {
 	value := r.Read(holder.Holder)
-	if h := c.acquire(ctx, b.lease/10); h != nil {
-		holder.keeps()
+	if h := c.acquire(ctx, wait); h != nil {
+		holder.keeps(h.grant.Granted)
 		r.Add(h.Holder)
 		h.release(ctx)
 	}
@@ -90,32 +93,65 @@ func lateRelease(keysLost bool) func(context.Context, *bench) {
 		if keysLost {
 			h.release(ctx)
 		}
-		b.intruder(ctx, c, clients.NewResource(b.Trial, false), next)
+		b.intruder(ctx, c, clients.NewResource(b.Trial, false), next, b.lease/10)
 	}
 }
 
-// longWork lets A work for three leases while B tries. extends lets the lab extend the lease three times each lease.
-func longWork(long, extends bool) func(context.Context, *bench) {
+// longWork lets A work for three leases while B tries.
+func longWork(long bool) func(context.Context, *bench) {
 	return func(ctx context.Context, b *bench) {
 		_, other, h := b.twoCopies(ctx)
-		r := clients.NewResource(b.Trial, false)
-		value := r.Read(h.Holder)
-		for end := time.Now().Add(3 * b.lease); long && time.Now().Before(end) && ctx.Err() == nil; pause(ctx, b.lease/20) {
-			wait := time.Until(end)
-			if extends {
-				wait = b.lease / 4
-				if !h.grant.Extend(ctx) {
-					b.violates(h.p.Name, "was not granted an extension of a lock that it holds")
+		b.work(ctx, other, h, long)
+	}
+}
+
+// work lets the holder read, work for three leases while another copy tries, and write.
+func (b *bench) work(ctx context.Context, other *process, h *held, long bool) {
+	r := clients.NewResource(b.Trial, false)
+	value := r.Read(h.Holder)
+	for end := time.Now().Add(3 * b.lease); long && time.Now().Before(end) && ctx.Err() == nil; pause(ctx, b.lease/20) {
+		if next := other.acquire(ctx, time.Until(end)); next != nil {
+			r.Add(next.Holder)
+			next.release(ctx)
+			break
+		}
+		if h.grant.IsLost() {
+			b.violates(h.p.Name, "told of a loss, and nobody else was granted the key")
+			break
+		}
+	}
+	r.Write(h.Holder, value+1)
+	h.release(ctx)
+}
+
+// extendedWork lets the lab extend the lease while A works: for three leases, or once.
+func extendedWork(long bool) func(context.Context, *bench) {
+	return func(ctx context.Context, b *bench) {
+		_, other, h := b.twoCopies(ctx)
+		h.extend(ctx)
+		ends := make(chan struct{})
+		wait := b.Go(func() {
+			for tick := time.NewTicker(b.lease / 4); long; {
+				select {
+				case <-ends:
+					tick.Stop()
+					return
+				case <-tick.C:
+					h.extend(ctx)
 				}
 			}
-			if next := other.acquire(ctx, wait); next != nil {
-				r.Add(next.Holder)
-				next.release(ctx)
-				break
-			}
-		}
-		r.Write(h.Holder, value+1)
-		h.release(ctx)
+		})
+		b.Cleanup(func() error { wait(); return nil })
+		b.work(ctx, other, h, long)
+		close(ends)
+	}
+}
+
+// extend lets the program extend a lock that it holds.
+func (h *held) extend(ctx context.Context) {
+	h.keeps(time.Now())
+	if !h.grant.Extend(ctx) {
+		h.p.bench.violates(h.p.Name, "was not granted an extension of a lock that it holds")
 	}
 }
 
@@ -128,7 +164,7 @@ func lateExtension(ctx context.Context, b *bench) {
 	if h.grant.Extend(ctx) {
 		b.violates(h.p.Name, "was granted an extension of a lock that B holds")
 	}
-	b.intruder(ctx, c, clients.NewResource(b.Trial, false), next)
+	b.intruder(ctx, c, clients.NewResource(b.Trial, false), next, b.lease/10)
 }
 
 // Faults by which A loses its lock to B.
@@ -181,7 +217,11 @@ func loss(fault int) func(context.Context, *bench) {
 		began := time.Now()
 		switch fault {
 		case noFault:
-			if h.grant.AwaitLoss(ctx, b.lease/2) {
+			wait := b.lease / 2
+			if b.program.Claims.Renews {
+				wait = 2 * b.lease
+			}
+			if h.grant.AwaitLoss(ctx, wait) {
 				b.violates(a.Name, "told of a loss, and nobody else was granted the key")
 			}
 			h.release(ctx)
@@ -224,25 +264,40 @@ func lostRelease(lost bool) func(context.Context, *bench) {
 		if lost {
 			a.loseReply()
 		}
+		sent := b.Now()
 		h.release(ctx)
+		b.Must(b.lostBefore(sent))
 		if next := b.freed(ctx, other, "a release whose reply was lost"); next != nil {
 			h.release(ctx) // a careful client repeats it
-			b.intruder(ctx, a, clients.NewResource(b.Trial, false), next)
+			b.intruder(ctx, a, clients.NewResource(b.Trial, false), next, b.lease/10)
 		}
 	}
+}
+
+// lostBefore is an error when a reply was lost before a moment: then it was that to a renewal.
+func (b *bench) lostBefore(release time.Duration) error {
+	for _, e := range b.Events() {
+		if e.Kind == history.Fault && e.Text == replyLost && e.At < release {
+			return errors.New("the reply to a renewal was lost before the release: run it again")
+		}
+	}
+	return nil
 }
 
 // cutHolder closes the connections of A for less than a lease, while it holds the lock.
 func cutHolder(closed bool) func(context.Context, *bench) {
 	return func(ctx context.Context, b *bench) {
 		a, other, h := b.twoCopies(ctx)
-		r := clients.NewResource(b.Trial, false)
+		r, wait := clients.NewResource(b.Trial, false), b.lease/10
+		if b.program.Claims.Renews {
+			wait = 2 * b.lease // a renewal that ended with the connection is noticed when the lease is over
+		}
 		if closed {
 			a.cut(ctx)
 			pause(ctx, b.lease/10)
 			a.mend()
 		}
-		b.intruder(ctx, other, r, h)
+		b.intruder(ctx, other, r, h, wait)
 		b.freed(ctx, other, "its release")
 	}
 }
@@ -257,12 +312,14 @@ func cutWaiter(closed bool) func(context.Context, *bench) {
 			other.cut(ctx)
 			other.mend()
 		}
+		released := time.Now()
 		h.release(ctx)
 		switch next, err := granted(ctx); {
 		case errors.Is(err, agent.ErrSilent):
 			b.violates(other.Name, "has neither a grant nor a refusal although its wait has ended")
 			return
 		case next != nil:
+			h.follows(next, released)
 			next.release(ctx)
 		case !errors.Is(err, agent.ErrAnswer):
 			b.Must(err)
@@ -286,7 +343,7 @@ func endedWait(end int) func(context.Context, *bench) {
 		switch end {
 		case timedOut:
 			if next := other.acquire(ctx, b.lease/5); next != nil {
-				h.keeps()
+				h.keeps(next.grant.Granted)
 				b.violates(other.Name, "was granted a key that A holds")
 			}
 		case waiterKilled:
@@ -308,12 +365,12 @@ func endedWait(end int) func(context.Context, *bench) {
 
 // Bounds of a copy that waits by message.
 const (
-	mostPackets = 20                    // that it sends in a lease: the renewals of a session, and a try when a lease may be over
+	mostPackets = 10                    // that it sends in half a lease: the renewals of a session, and a try when a lease may be over
 	notified    = 50 * time.Millisecond // from a release to its grant, at most
 	rounds      = 5                     // a copy that polls is granted the key so soon by chance, but not each time
 )
 
-// quietWait lets A and B hand the key over, and counts what B sends for a lease while it waits for the first time. Without waits each
+// quietWait lets A and B hand the key over, and counts what B sends for half a lease while it waits for the first time. Without waits each
 // requests the key when it is free.
 func quietWait(waits bool) func(context.Context, *bench) {
 	return func(ctx context.Context, b *bench) {
@@ -328,16 +385,18 @@ func quietWait(waits bool) func(context.Context, *bench) {
 			if n == 0 {
 				waiter.wantQuiet(ctx)
 			}
-			h.keeps()
-			h.release(ctx)
 			released := time.Now()
+			h.keeps(released)
+			h.release(ctx)
+			freed := time.Now()
 			next, err := granted(ctx)
 			b.Must(err)
 			if next == nil {
 				b.violates(waiter.Name, "was not granted the key that %s had released", holder.Name)
 				return
 			}
-			slowest = max(slowest, time.Since(released))
+			h.follows(next, released)
+			slowest = max(slowest, next.grant.Granted.Sub(freed))
 			holder, waiter, h = waiter, holder, next
 		}
 		h.release(ctx)
@@ -348,7 +407,7 @@ func quietWait(waits bool) func(context.Context, *bench) {
 	}
 }
 
-// wantQuiet counts for a lease what a copy sends that waits.
+// wantQuiet counts for half a lease what a copy sends that waits.
 func (p *process) wantQuiet(ctx context.Context) {
 	var sent atomic.Int64
 	for _, w := range p.wires {
@@ -359,11 +418,11 @@ func (p *process) wantQuiet(ctx context.Context) {
 			return 0
 		})
 	}
-	pause(ctx, p.Lease)
+	pause(ctx, p.Lease/2)
 	packets, most := sent.Load(), int64(mostPackets*len(p.wires))
 	p.Measure(p.Name, packets, packetsWaiting)
 	if packets > most {
-		p.bench.violates(p.Name, "sent %d packets in a lease while it waited, and %d are allowed: it polls", packets, most)
+		p.bench.violates(p.Name, "sent %d packets in half a lease while it waited, and %d are allowed: it polls", packets, most)
 	}
 }
 
@@ -374,15 +433,18 @@ func opposite(crossed bool) func(context.Context, *bench) {
 		a, other, first := b.twoCopies(ctx)
 		theirs := other.holds(ctx, second)
 		if crossed {
-			wantsSecond, wantsFirst := a.begin(second, b.lease/4), other.begin(key, b.lease/4)
+			wait, asked := b.lease/4, time.Now()
+			wantsSecond, wantsFirst := a.begin(second, wait), other.begin(key, wait)
 			for of, wants := range map[*held]func(context.Context) (*held, error){theirs: wantsSecond, first: wantsFirst} {
 				next, err := wants(ctx)
 				switch {
 				case errors.Is(err, agent.ErrSilent):
 					b.violates(of.p.Name, "holds a key that another copy requests, and that copy has no answer although its wait has ended")
 					return
+				case next != nil && next.grant.Granted.Sub(asked) > 2*wait:
+					b.violates(next.p.Name, "was granted a key long after its wait had ended")
 				case next != nil:
-					of.keeps()
+					of.keeps(next.grant.Granted)
 					b.violates(next.p.Name, "was granted a key that another copy holds")
 				}
 				b.Must(err)
@@ -423,6 +485,6 @@ func oneEmpty(restarted bool) func(context.Context, *bench) {
 		if restarted {
 			clients.Restart(ctx, b.Trial, b.servers.Nodes[0])
 		}
-		b.intruder(ctx, other, clients.NewResource(b.Trial, false), h)
+		b.intruder(ctx, other, clients.NewResource(b.Trial, false), h, b.lease/10)
 	}
 }

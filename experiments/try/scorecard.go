@@ -36,12 +36,20 @@ func (c *Scorecard) Count(of State) (n int) {
 	return n
 }
 
+// Of is the state in a sentence about n rows.
+func (s State) Of(n int) string {
+	if s == Holds && n != 1 {
+		return "hold"
+	}
+	return string(s)
+}
+
 // Scorecard is what a program came to. `app lab try --json` prints it.
 type Scorecard struct {
 	Name    string              `json:"name"`
 	Program []string            `json:"program"`
 	Claims  protocol.Claims     `json:"claims"`
-	Redis   string              `json:"redis"`
+	Redis   string              `json:"redis,omitempty"` // of a program with a store of Redis
 	Build   string              `json:"build"`
 	Pace    experiments.Pace    `json:"pace"`
 	Rows    []Score             `json:"rows"`
@@ -89,7 +97,10 @@ func Chosen(ids []string) (rows []Row, err error) {
 func Run(ctx context.Context, p Program, rows []Row, parallel int, o experiments.Options) *Scorecard {
 	began := time.Now()
 	o.Once = true
-	card := &Scorecard{Name: p.Claims.Name, Program: p.Argv, Claims: p.Claims, Redis: o.Engine(), Build: o.Build, Pace: o.Pace}
+	card := &Scorecard{Name: p.Claims.Name, Program: p.Argv, Claims: p.Claims, Build: o.Build, Pace: o.Pace}
+	if p.Claims.Store == protocol.Redis || p.Claims.Store == protocol.RedLock {
+		card.Redis = o.Engine()
+	}
 	runs := experiments.RunAll(ctx, p.Experiments(rows), parallel, func(e experiments.Experiment) experiments.Result {
 		return experiments.Run(ctx, e, o)
 	})
@@ -101,24 +112,41 @@ func Run(ctx context.Context, p Program, rows []Row, parallel int, o experiments
 		}
 		card.Rows = append(card.Rows, ScoreOf(runs[i].Saved, rows))
 	}
-	card.Verdict, card.Took = experiments.WorstOf(runs), time.Since(began).Seconds()
+	card.Verdict, card.Took = card.verdict(), time.Since(began).Seconds()
 	card.Ended = began.Add(time.Duration(card.Took * float64(time.Second))).UTC()
 	return card
 }
 
-// ScoreOf is what the run of one of the rows came to.
+// verdict is that of the worst row that was tried.
+func (c *Scorecard) verdict() experiments.Verdict {
+	switch tried := len(c.Runs()); {
+	case c.Count(Violated) > 0:
+		return experiments.Unexpected
+	case c.Count(Inconclusive) > 0 || tried == 0:
+		return experiments.Inconclusive
+	}
+	return experiments.AsExpected
+}
+
+// ScoreOf is what the run of one of the rows came to. A control with a violation shows nothing of the fault. The promise is violated
+// without it.
 func ScoreOf(s experiments.Saved, rows []Row) Score {
 	row := rows[slices.IndexFunc(rows, func(r Row) bool { return r.ID == s.Experiment.ID })]
 	measures := slices.DeleteFunc(s.Record.Measures(), func(m experiments.Measured) bool { return !slices.Contains(row.Shows, m.Quantity) })
 	state := map[experiments.Verdict]State{experiments.AsExpected: Holds, experiments.Unexpected: Violated}[s.Judgement.Verdict]
+	why := s.Judgement.Why
+	control := slices.IndexFunc(s.Judgement.Variants, func(v experiments.VariantJudgement) bool { return v.Control && v.Violation != nil })
 	switch {
+	case state == "" && control >= 0:
+		v := s.Judgement.Variants[control]
+		state, why = Violated, fmt.Sprintf("%s: %s", v.Name, v.Violation.What)
 	case state == "":
 		state = Inconclusive
 	case state == Holds && row.Measures:
 		state = OnlyMeasured
 	}
 	return Score{
-		ID: s.Experiment.ID, Title: s.Experiment.Title, State: state, Why: s.Judgement.Why, Variants: s.Judgement.Variants,
+		ID: s.Experiment.ID, Title: s.Experiment.Title, State: state, Why: why, Variants: s.Judgement.Variants,
 		Measures: measures, Took: s.Record.Took.Seconds(), Saved: s,
 	}
 }

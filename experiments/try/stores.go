@@ -39,26 +39,34 @@ func empty(ctx context.Context, s *clients.Servers) (proof string, err error) {
 		if err != nil {
 			return "", err
 		}
-		return fmt.Sprintf("%d keys were deleted", gone.Deleted), nil
+		return deleted(gone.Deleted, "keys")
 	case *memcache.Client:
 		return "flush_all was executed", c.FlushAll()
 	}
 	return "", fmt.Errorf("the lab cannot empty a server of %s", s.Strategy)
 }
 
+// deleted is the proof; without one the lock keeps nothing that the lab can delete.
+func deleted(n int64, what string) (proof string, err error) {
+	if n == 0 {
+		return "", fmt.Errorf("the lock has no %s that the lab could delete", what)
+	}
+	return fmt.Sprintf("%d %s were deleted", n, what), nil
+}
+
 func flush(ctx context.Context, nodes ...redis.UniversalClient) (proof string, err error) {
-	all := int64(0)
+	gone := int64(0)
 	for _, n := range nodes {
-		if err := n.FlushAll(ctx).Err(); err != nil {
-			return "", err
+		keys, err := n.DBSize(ctx).Result()
+		if err == nil {
+			err = n.FlushAll(ctx).Err()
 		}
-		left, err := n.DBSize(ctx).Result()
 		if err != nil {
 			return "", err
 		}
-		all += left
+		gone += keys
 	}
-	return fmt.Sprintf("FLUSHALL was executed, and DBSIZE is %d", all), nil
+	return deleted(gone, "keys")
 }
 
 // deleteRows deletes the rows of each table of the database.
@@ -75,7 +83,7 @@ func deleteRows(db *gorm.DB) (proof string, err error) {
 		}
 		rows += done.RowsAffected
 	}
-	return fmt.Sprintf("%d rows were deleted", rows), nil
+	return deleted(rows, "rows")
 }
 
 // deleteEphemerals deletes the nodes of ZooKeeper that belong to a session.
@@ -86,7 +94,10 @@ func deleteEphemerals(servers []string) (proof string, err error) {
 	}
 	defer conn.Close()
 	gone, err := deleteBelow(conn, "/")
-	return fmt.Sprintf("%d ephemeral nodes were deleted", gone), err
+	if err != nil {
+		return "", err
+	}
+	return deleted(int64(gone), "ephemeral nodes")
 }
 
 func deleteBelow(conn *zk.Conn, path string) (gone int, err error) {

@@ -60,8 +60,8 @@ func Ask(ctx context.Context, argv []string) (p Program, err error) {
 	select {
 	case text, printed := <-line:
 		if !printed {
-			return p, fmt.Errorf("the program has ended, or printed a line of more than %d bytes, before it said hello: %s",
-				agent.LongestLine, w.Log())
+			return p, fmt.Errorf("the program said no hello: it has ended, or printed a line of more than %d bytes; "+
+				"the last line of its stderr is %q", agent.LongestLine, agent.Short([]byte(w.LastLine())))
 		}
 		return p.greeted(text, w.PID())
 	case <-time.After(agent.Starting):
@@ -87,7 +87,8 @@ func (p Program) greeted(line []byte, pid int) (Program, error) {
 		return p, fmt.Errorf("the lab started process %d, and process %d said hello; name the program itself, or start it with exec",
 			pid, p.Claims.PID)
 	case lease > LongestLease, lease > 0 && lease < ownLease:
-		return p, fmt.Errorf("its lease is %s; configure from %s to %s for a trial", lease, ownLease, LongestLease)
+		return p, fmt.Errorf("fixed_lease_ms is %d; allowed is from %d to %d, so configure such a lease for a trial",
+			p.Claims.LeaseMS, ownLease.Milliseconds(), LongestLease.Milliseconds())
 	}
 	return p, nil
 }

@@ -52,14 +52,19 @@ var mutants = []struct{ defect, row string }{
 	{"token of 1", "T05"},
 	{"tells never", "T06"},
 	{"no expiry", "T07"},
-	{"repeats", "T08"}, // a release without a reply is repeated without the owner
-	{"tied", "T09"},    // it drops the lock when its connection ends
-	{"deaf", "T10"},    // it waits for a message, also on a connection that has ended
-	{"counter", "T11"}, // its token is a counter of the server
-	{"sticky", "T12"},  // a wait that ends leaves a key
-	{"patient", "T13"}, // it waits for ever
-	{"selfish", "T14"}, // only the copy A is granted the lock while others compete
-	{"queue", "T12"},   // a waiter that has died stays the first of the queue
+	{"repeats", "T08"},      // a release without a reply is repeated without the owner
+	{"tied", "T09"},         // it drops the lock when its connection ends
+	{"deaf", "T10"},         // it waits for a message, also on a connection that has ended
+	{"counter", "T11"},      // its token is a counter of the server
+	{"sticky", "T12"},       // a wait that ends leaves a key
+	{"patient", "T13"},      // it waits for ever
+	{"selfish", "T14"},      // only the copy A is granted the lock while others compete
+	{"queue", "T12"},        // a waiter that has died stays the first of the queue
+	{"early", "T10"},        // it claims a grant while another client holds the key
+	{"renewal dies", "T09"}, // with the connection
+	{"no owner", "T08"},
+	{"cries", "T06"}, // it tells of a loss that is none
+	{"unrenewed patient", "T13"},
 	{"extends nothing", "T19"},
 	{"extends all", "T19"}, // also a lock that is lost
 	{"polls", "T20"},       // it claims messages
@@ -139,6 +144,17 @@ func TestASoundLockHolds(t *testing.T) {
 	}
 }
 
+// A lock that is not renewed is judged by what it does before its lease ends.
+func TestASoundLockWithoutRenewalHolds(t *testing.T) {
+	testenv.Slow(t)
+	t.Parallel()
+	for _, row := range triedTwice(t, "unrenewed none", "T06", "T09", "T10", "T12", "T13", "T19").Rows {
+		if row.State != try.Holds {
+			t.Errorf("%s is %s: %s", row.ID, row.State, row.Why)
+		}
+	}
+}
+
 // A lock over five servers without a defect holds where those with one are violated.
 func TestASoundQuorumHolds(t *testing.T) {
 	testenv.Slow(t)
@@ -200,6 +216,11 @@ var hostiles = map[string]func(){
 	"garbage": func() { fmt.Println("INFO connected") },
 	"silent":  func() { hello(); ready(); stay() },
 	"crash":   func() { hello(); fmt.Fprintln(os.Stderr, "first\nno such server"); os.Exit(3) },
+	"noise": func() { // on stderr
+		hello()
+		fmt.Fprint(os.Stderr, strings.Repeat("a line of a debugger\n", 100_000), "the end\n")
+		os.Exit(1)
+	},
 	"flood": func() {
 		hello()
 		ready()
@@ -242,7 +263,8 @@ func TestHostilePrograms(t *testing.T) {
 	testenv.Slow(t)
 	t.Parallel()
 	for name, says := range map[string]string{
-		"crash": `the last line of its stderr is "no such server"`, "flood": "no request with that id",
+		"crash": `the last line of its stderr is "no such server"`, "noise": `the last line of its stderr is "the end"`,
+		"flood":        "no request with that id",
 		"endless line": "a line of more than 65536 bytes",
 		"silent":       "has not answered", "another answer": "no request with that id", "unknown loss": "never granted a lock with that id",
 		"two losses": "one loss twice", "a child": "the program has ended",
@@ -266,7 +288,7 @@ func TestProgramsThatCannotBeTried(t *testing.T) {
 	}{
 		{"missing", "no-such-lock", []string{"/no-such-lock"}},
 		{"garbage", `it is "INFO connected"`, []string{"/usr/bin/env", asProgram + "=garbage", os.Args[0]}},
-		{"ends", "before it said hello", []string{"true"}},
+		{"ends", "the program said no hello", []string{"true"}},
 		{"a wrapper", "name the program itself", []string{"sh", "-c", asProgram + "=none " + os.Args[0] + "; true"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"locklab/experiments"
+	"locklab/experiments/try"
 	"locklab/history"
 )
 
@@ -19,6 +20,7 @@ type page struct {
 	Counts []count
 	Errata []run
 	Shapes []shape
+	Tried  *try.Scorecard // whose rows the runs are; nil: they are of the lab
 
 	Policy string
 	Style  template.CSS

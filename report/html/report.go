@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"locklab/experiments"
+	"locklab/experiments/try"
 )
 
 // Run writes the report of one run.
@@ -39,9 +40,27 @@ func Lab(w io.Writer, folder string, runs []experiments.Saved) error {
 	return write(w, p)
 }
 
+// classOf is the sign of the state of a row.
+var classOf = map[try.State]string{
+	try.Violated: "unexpected", try.Inconclusive: "inconclusive", try.Holds: "as-expected", try.OnlyMeasured: "as-expected",
+}
+
 // Tried writes the scorecard of a program that was tried: violated promises first, with its timelines.
-func Tried(w io.Writer, name string, runs []experiments.Saved) error {
-	return write(w, newPage(name, true, worstFirst(runs)...))
+func Tried(w io.Writer, card *try.Scorecard) error {
+	p := newPage(card.Name, true, card.Runs()...)
+	p.Tried, p.Counts = card, nil
+	for i := range p.Runs {
+		of := func(row try.Score) bool { return row.ID == p.Runs[i].Experiment.ID }
+		row := card.Rows[slices.IndexFunc(card.Rows, of)]
+		p.Runs[i].Verdict, p.Runs[i].Judgement.Why = verdict{classOf[row.State], string(row.State)}, row.Why
+	}
+	// "unexpected" comes first, then "inconclusive", then "as-expected".
+	slices.SortStableFunc(p.Runs, func(a, b run) int { return cmp.Compare(b.Verdict.Class, a.Verdict.Class) })
+	for _, state := range []try.State{try.Violated, try.Inconclusive, try.Holds} {
+		n := card.Count(state)
+		p.Counts = append(p.Counts, count{verdict{classOf[state], state.Of(n)}, n})
+	}
+	return write(w, p)
 }
 
 // worstFirst is the runs with the unexpected ones first, then the inconclusive ones. Otherwise their order stays.

@@ -31,14 +31,18 @@ func Scorecard(c *try.Scorecard, screen Screen) string {
 		fmt.Fprintf(&b, "%s\n", screen.Fit(why, 0))
 		for _, v := range row.Variants {
 			if v.Verdict == experiments.Unexpected {
-				fmt.Fprintf(&b, "\n%s\n", experiments.PrintableLines(history.Timelines(v.Evidence)))
+				fmt.Fprintf(&b, "\n%s:\n%s\n", v.Name, experiments.PrintableLines(history.Timelines(v.Evidence)))
 			}
 		}
 	}
 	if c.Report != "" {
 		fmt.Fprintf(&b, "\nReport:  %s\n", c.Report)
 	}
-	fmt.Fprintf(&b, "Tried:   %s (%.1f s, Redis: %s)\n", experiments.Printable(strings.Join(c.Program, " ")), c.Took, c.Redis)
+	servers := c.Claims.Store
+	if c.Redis != "" {
+		servers += ", " + c.Redis
+	}
+	fmt.Fprintf(&b, "Tried:   %s (%.1f s; servers: %s)\n", experiments.Printable(strings.Join(c.Program, " ")), c.Took, servers)
 	if c.Pace > 1 {
 		fmt.Fprintf(&b, "Pace:    %s\n", screen.Fit(c.Pace.String(), 9))
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"locklab/experiments"
+	"locklab/experiments/agent/protocol"
 	"locklab/experiments/try"
 	"locklab/history"
 )
@@ -17,6 +18,7 @@ func TestScorecard(t *testing.T) {
 	measured := experiments.Measured{Quantity: experiments.Count.Of("commands"), Variant: "alone", Values: []int64{7}}
 	text := Scorecard(&try.Scorecard{
 		Name: "mylock", Program: []string{"python3", "my\x1block.py"}, Redis: "miniredis", Pace: 2, Took: 3, Report: "store/report.html",
+		Claims: protocol.Claims{Store: "redis"},
 		Rows: []try.Score{
 			{ID: "T01-exclusion", Title: "Exclusion", State: try.Violated, Why: "two\nholders", Took: 1.25, Variants: []experiments.VariantJudgement{
 				variant(experiments.Unexpected, "shown"), variant(experiments.AsExpected, "hidden"),
@@ -31,7 +33,7 @@ func TestScorecard(t *testing.T) {
 	for _, says := range []string{
 		"mylock time result", "T01 Exclusion 1.2 s violated", "T02 Release 0.0 s holds", "commands T04, alone 7",
 		"T01-exclusion: violated: two; holders", "shown", "Report: store/report.html",
-		"python3 my\uFFFDlock.py (3.0 s, Redis: miniredis)", "Pace: ",
+		"python3 my\uFFFDlock.py (3.0 s; servers: redis, miniredis)", "Pace: ",
 		"Result: 1 hold, 1 violated, 1 inconclusive, 1 not claimed, 1 measured.",
 	} {
 		if !strings.Contains(words, says) {

@@ -1,6 +1,9 @@
 package faultproxy
 
-import "bytes"
+import (
+	"bytes"
+	"regexp"
+)
 
 // loss is a reply that is still to be lost.
 type loss struct {
@@ -33,8 +36,14 @@ func NoGreeting(request Chunk) bool {
 	return true
 }
 
+// http1 begins a request or an answer of HTTP/1.
+var http1 = regexp.MustCompile(`^([A-Z]+ /|HTTP/1\.)`)
+
 // HTTP2Control is a [Proxy.Control] for HTTP/2, and so for gRPC: a chunk without a message.
 func HTTP2Control(c Chunk) bool {
+	if http1.Match(c.Data) { // etcd speaks both
+		return false
+	}
 	const header, data, headers = 9, 0, 1
 	for rest := bytes.TrimPrefix(c.Data, []byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")); len(rest) >= header; {
 		length, kind := int(rest[0])<<16|int(rest[1])<<8|int(rest[2]), rest[3]

@@ -127,6 +127,8 @@ func TestHTTP2Control(t *testing.T) {
 		{frame(8, "1234") + frame(1, "h") + frame(0, "d"), false},
 		{frame(0, "d"), false},
 		{frame(6, "12345678") + frame(0, "d"), false},
+		{"POST /v3/kv/txn HTTP/1.1\r\n", false}, // etcd's gateway
+		{"HTTP/1.1 200 OK\r\n", false},
 	} {
 		if got := faultproxy.HTTP2Control(faultproxy.Chunk{Data: []byte(c.chunk)}); got != c.control {
 			t.Errorf("%q: control %t", c.chunk, got)

@@ -13,7 +13,7 @@ import (
 )
 
 func main() {
-	claims := protocol.Claims{Name: "my lock", Store: protocol.Redis}
+	claims := protocol.Claims{Name: "my lock in go", Store: protocol.Redis}
 	if err := protocol.Serve(os.Stdin, os.Stdout, claims, open); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

@@ -71,42 +71,55 @@ const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 // serve answers the lab until it sends stop.
 function serve(LockClass, claims) {
-  const held = new Map();
-  let lock = null;
+  const [held, renewed] = [new Map(), new Set()];
+  let [lock, lease] = [null, 0];
   send({ type: "hello", protocol: 1, pid: process.pid, store: "redis", ...claims });
 
   async function acquire(r) {
     const [end, owner] = [Date.now() + (r.wait_ms || 0), crypto.randomUUID()];
     let token;
-    while ((token = await lock.acquire(r.key, owner, r.lease_ms)) === null) {
+    while ((token = await lock.acquire(r.key, owner, lease)) === null) {
       if (Date.now() > end) return send({ type: "refused", id: r.id, reason: "another client holds it" });
       await sleep(20);
     }
     const grant = { key: r.key, owner };
     held.set(r.id, grant);
+    renewed.add(r.id);
     send({ type: "granted", id: r.id, ...(claims.tokens && { token: String(token) }) });
-    while (claims.renews && held.has(r.id)) {
-      await sleep(r.lease_ms / 3);
-      if (held.has(r.id)) await lock.renew(grant, r.lease_ms).catch(() => {}); // the next renewal may reach the server
+    if (claims.renews) keep(r.id, grant);
+  }
+
+  // keep renews a grant until its release or its loss.
+  async function keep(id, grant) {
+    while (renewed.has(id)) {
+      await sleep(lease / 3);
+      const kept = renewed.has(id) ? await lock.renew(grant, lease).catch(() => 1) : 1; // after an error the next renewal may reach the server
+      if (kept || !renewed.delete(id)) continue;
+      if (claims.tells_loss) send({ type: "lost", id, reason: "a renewal found another owner, or none" });
     }
   }
 
-  async function answer(r) {
-    if (r.type === "stop") process.exit(0);
-    if (r.type === "start") {
-      lock = new LockClass(connect(r.servers[0]));
-      return send({ type: "ready" });
-    }
-    if (r.type === "acquire") return acquire(r);
+  async function change(r) {
     const grant = held.get(r.id);
-    held.delete(r.id);
+    if (r.type === "extend") {
+      const extended = grant && (await lock.renew(grant, lease));
+      return send({ type: extended ? "granted" : "not_held", id: r.id });
+    }
+    renewed.delete(r.id);
     const released = grant && (await lock.release(grant));
+    held.delete(r.id); // after an error it is there, so that the release may be repeated
     send({ type: released ? "released" : "not_held", id: r.id });
   }
 
   readline.createInterface({ input: process.stdin }).on("line", (line) => {
     const r = JSON.parse(line);
-    answer(r).catch((err) => send({ type: "error", id: r.id, text: String(err) }));
+    if (r.type === "stop") process.exit(0);
+    if (r.type === "start") {
+      [lock, lease] = [new LockClass(connect(r.servers[0])), r.lease_ms];
+      return send({ type: "ready" });
+    }
+    const answer = r.type === "acquire" ? acquire(r) : change(r);
+    answer.catch((err) => send({ type: "error", id: r.id, text: String(err) }));
   });
 }
 

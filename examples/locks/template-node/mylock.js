@@ -19,5 +19,7 @@ class Lock {
 
 module.exports = { Lock };
 if (require.main === module) {
-  lab.serve(Lock, { name: "my lock" }); // claims: renews calls renew(grant, leaseMs) in time; tokens sends the token
+  // Claims: renews calls renew(grant, leaseMs) in time, and extends when the lab asks for it: return 0 when it is not held.
+  // tells_loss tells the lab when a renewal has returned 0. tokens sends what acquire has returned.
+  lab.serve(Lock, { name: "my lock in node" });
 }

@@ -43,27 +43,38 @@ def send(mutex, **line):
 
 def serve(lock_class, **claims):
     """Answers the lab until it sends stop."""
-    mutex, held, lock = threading.Lock(), {}, None
+    mutex, held, renewed, lock, lease = threading.Lock(), {}, set(), None, 0
     send(mutex, type="hello", protocol=1, pid=os.getpid(), store="redis", **claims)
+
+    def change(r):
+        grant = held.get(r["id"])
+        if r["type"] == "extend":
+            done, ok = "granted", grant and lock.renew(grant, lease)
+        else:
+            renewed.discard(r["id"])
+            done, ok = "released", grant and lock.release(grant)
+            held.pop(r["id"], None)  # after an error it is there, so that the release may be repeated
+        send(mutex, type=done if ok else "not_held", id=r["id"])
+
+    def acquire(r):
+        end, owner = time.monotonic() + r.get("wait_ms", 0) / 1000, uuid.uuid4().hex
+        while (token := lock.acquire(r["key"], owner, lease)) is None:
+            if time.monotonic() > end:
+                return send(mutex, type="refused", id=r["id"], reason="another client holds it")
+            time.sleep(0.02)
+        grant = held[r["id"]] = (r["key"], owner)
+        renewed.add(r["id"])
+        send(mutex, type="granted", id=r["id"], token=str(token) if claims.get("tokens") else None)
+        while claims.get("renews") and r["id"] in renewed:
+            time.sleep(lease / 3000)
+            with contextlib.suppress(OSError):  # the next renewal may reach the server
+                if r["id"] in renewed and not lock.renew(grant, lease):
+                    renewed.discard(r["id"])
+                    claims.get("tells_loss") and send(mutex, type="lost", id=r["id"], reason="a renewal found another owner, or none")
 
     def answer(r):
         try:
-            if r["type"] == "release":
-                grant = held.pop(r["id"], None)
-                send(mutex, type="released" if grant and lock.release(grant) else "not_held", id=r["id"])
-                return
-            end, owner = time.monotonic() + r.get("wait_ms", 0) / 1000, uuid.uuid4().hex
-            while (token := lock.acquire(r["key"], owner, r["lease_ms"])) is None:
-                if time.monotonic() > end:
-                    return send(mutex, type="refused", id=r["id"], reason="another client holds it")
-                time.sleep(0.02)
-            held[r["id"]] = (r["key"], owner)
-            send(mutex, type="granted", id=r["id"], token=str(token) if claims.get("tokens") else None)
-            while claims.get("renews") and r["id"] in held:
-                time.sleep(r["lease_ms"] / 3000)
-                with contextlib.suppress(OSError):  # the next renewal may reach the server
-                    grant = held.get(r["id"])
-                    grant and lock.renew(grant, r["lease_ms"])
+            (acquire if r["type"] == "acquire" else change)(r)
         except Exception as e:
             send(mutex, type="error", id=r["id"], text=f"{type(e).__name__}: {e}")
 
@@ -72,7 +83,7 @@ def serve(lock_class, **claims):
         if r["type"] == "stop":
             os._exit(0)
         if r["type"] == "start":
-            lock = lock_class(Redis(r["servers"][0]))
+            lock, lease = lock_class(Redis(r["servers"][0])), r["lease_ms"]
             send(mutex, type="ready")
         else:
             threading.Thread(target=answer, args=(r,), daemon=True).start()

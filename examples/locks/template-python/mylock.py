@@ -16,4 +16,6 @@ class Lock:
 
 
 if __name__ == "__main__":
-    lab.serve(Lock, name="my lock")  # claims: renews=True calls renew(grant, lease_ms) in time; tokens=True sends the token
+    # Claims: renews=True calls renew(grant, lease_ms) in time, and extends=True when the lab asks for it: return 0 when it is not held.
+    # tells_loss=True tells the lab when a renewal has returned 0. tokens=True sends what acquire has returned.
+    lab.serve(Lock, name="my lock in python")

@@ -6,6 +6,7 @@
 package protocol
 
 import (
+	"bytes"
 	_ "embed"
 	"encoding/json"
 	"errors"
@@ -105,8 +106,13 @@ var answers = []Type{Hello, Ready, Granted, Refused, Released, NotHeld, Error, L
 
 // Parse reads a line of the program. The error says what is wrong with it.
 func Parse(line []byte) (a Answer, err error) {
-	if err = json.Unmarshal(line, &a); err != nil {
-		return a, fmt.Errorf("it is no JSON object of the protocol: %w", err)
+	strict := json.NewDecoder(bytes.NewReader(line))
+	strict.DisallowUnknownFields()
+	if err = strict.Decode(&a); err == nil && strict.More() {
+		err = errors.New("it has more than one object")
+	}
+	if err != nil {
+		return a, fmt.Errorf("it is no JSON object of the protocol (logs belong on stderr): %w", err)
 	}
 	switch {
 	case !slices.Contains(answers, a.Type):
@@ -127,8 +133,10 @@ func (c *Claims) check() error {
 		return fmt.Errorf("hello has protocol %d, and this lab speaks %d", c.Protocol, Version)
 	case !slices.Contains(Stores, c.Store):
 		return fmt.Errorf("hello has store %q; allowed are %s", c.Store, strings.Join(Stores, ", "))
-	case c.Name == "" || c.PID <= 0:
-		return errors.New("hello needs a name and a pid")
+	case c.Name == "":
+		return errors.New("hello needs a name")
+	case c.PID <= 0:
+		return errors.New("hello needs the pid of the process")
 	}
 	return nil
 }

@@ -82,9 +82,12 @@ func TestParseRefuses(t *testing.T) {
 		`{"type":"acquired","id":"1"}`: `no answer has the type "acquired"`,
 		`{"type":"granted"}`:           "needs the id",
 		`{"type":"hello"}`:             "needs protocol, name, pid and store",
-		`{"type":"hello","protocol":2,"name":"x","pid":1,"store":"redis"}`:  "speaks 1",
-		`{"type":"hello","protocol":1,"name":"x","pid":1,"store":"consul"}`: "allowed are redis, redlock, database",
-		`{"type":"hello","protocol":1,"name":"x","pid":0,"store":"redis"}`:  "a name and a pid",
+		`{"type":"hello","protocol":2,"name":"x","pid":1,"store":"redis"}`:                  "speaks 1",
+		`{"type":"hello","protocol":1,"name":"x","pid":1,"store":"consul"}`:                 "allowed are redis, redlock, database",
+		`{"type":"hello","protocol":1,"name":"x","pid":0,"store":"redis"}`:                  "the pid of the process",
+		`{"type":"hello","protocol":1,"pid":1,"store":"redis"}`:                             "hello needs a name",
+		`{"type":"hello","protocol":1,"name":"x","pid":1,"store":"redis","tell_loss":true}`: `unknown field "tell_loss"`,
+		`{"type":"released","id":"a"}{}`:                                                    "more than one object",
 	} {
 		if _, err := protocol.Parse([]byte(line)); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v does not say %q", line, err, says)

@@ -84,7 +84,11 @@ func (s *server) acquire(r Request) {
 	switch {
 	case err == nil:
 	case errors.Is(err, ErrRefused), errors.Is(err, context.DeadlineExceeded):
-		s.send(Answer{Type: Refused, ID: r.ID, Reason: err.Error()})
+		reason := err.Error()
+		if !errors.Is(err, ErrRefused) {
+			reason = "its wait has ended"
+		}
+		s.send(Answer{Type: Refused, ID: r.ID, Reason: reason})
 		return
 	default:
 		s.send(Answer{Type: Error, ID: r.ID, Text: err.Error()})
@@ -105,9 +109,6 @@ func (s *server) acquire(r Request) {
 func (s *server) change(r Request) {
 	s.mu.Lock()
 	h, known := s.held[r.ID]
-	if r.Type == Release {
-		delete(s.held, r.ID)
-	}
 	s.mu.Unlock()
 	done, act := Released, h.Release
 	if r.Type == Extend {
@@ -118,6 +119,11 @@ func (s *server) change(r Request) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		err = act(ctx)
+	}
+	if r.Type == Release && (err == nil || errors.Is(err, ErrNotHeld)) { // after another error the release may be repeated
+		s.mu.Lock()
+		delete(s.held, r.ID)
+		s.mu.Unlock()
 	}
 	switch {
 	case err == nil:

@@ -45,13 +45,13 @@ func alive(ctx context.Context, x *clients.HolderProcess) {
 	value := r.Read(x.Holder)
 	waitForB := x.Go(func() { x.B.Update(ctx, r) })
 	time.Sleep(3 * x.Lease) // that is the work
-	x.Write(value + 1)
+	x.Write(ctx, value+1)
 	x.Grant.Release(ctx)
 	waitForB()
 }
 
 func killedHolder(ctx context.Context, x *clients.HolderProcess) {
-	x.Write(x.Resource.Read(x.Holder) + 1)
+	x.Write(ctx, x.Resource.Read(x.Holder)+1)
 	x.A.Kill()
 	for _, n := range x.Nodes {
 		x.Must(endsInTime(ctx, x, n))

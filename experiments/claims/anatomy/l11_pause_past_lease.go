@@ -56,13 +56,15 @@ func tokenless(paused []experiments.Variant) []experiments.Variant {
 	return paused
 }
 
-// pausePastLease reads with A, and pauses A until B has had the lock. A does not look at its lease when it continues and writes.
+// pausePastLease reads as A, and pauses A until B has had the lock. When A continues, the write is made without a look at its lease.
 func pausePastLease(ctx context.Context, x *clients.HolderProcess) {
 	value := x.Resource.Read(x.Holder)
-	x.Look()
+	x.Look(ctx)
 	x.A.Pause()
 	x.B.Update(ctx, x.Resource) // when A's lease is over
+	runs := x.Grant.BeginExtend()
 	x.A.Resume()
+	_ = runs(ctx) // A runs: its work writes, whatever it has answered
 	x.Resource.Write(x.Holder, value+1)
 	x.AwaitLoss(ctx)
 }
@@ -75,7 +77,7 @@ func pausedSteps(name string, lock naive.Lock) []experiments.Variant {
 }
 
 func unpaused(ctx context.Context, x *clients.HolderProcess) {
-	x.Write(x.Resource.Read(x.Holder) + 1)
+	x.Write(ctx, x.Resource.Read(x.Holder)+1)
 	x.Grant.Release(ctx)
 	x.B.Update(ctx, x.Resource)
 }
