@@ -217,7 +217,7 @@ var rows = []Row{
 	},
 	{
 		ID: "T20-quiet-wait", Title: "waiting by message", Claim: messages, Alone: true,
-		Promise: "A waiter sends no more than ten packets in half a lease to a server. Five times it is granted the key within 50 ms of its release.",
+		Promise: "A waiter sends no more than ten packets in half a lease to a server. Five times it gets the key within 50 ms of its release.",
 		Matters: "Polling costs the servers more with each waiter, or it makes each hand-over long.",
 		Shows:   []experiments.Quantity{slowestGrant, packetsWaiting},
 		tries:   []attempt{control("nobody waits", quietWait(false)), {name: "a copy waits", run: quietWait(true)}},
