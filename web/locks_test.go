@@ -20,9 +20,10 @@ func TestLocksThatWereTried(t *testing.T) {
 		t.Errorf("without a lock the page is %s", body)
 	}
 	for i, name := range []string{"first", "My <lock>"} {
-		card := try.Scorecard{Name: name, Report: try.PageOf(store, name), Ended: time.Unix(int64(i), 0), Rows: []try.Score{
+		card := try.Scorecard{Name: name, Program: []string{"node", "my lock.js"}, Ended: time.Unix(int64(i), 0), Rows: []try.Score{
 			{ID: "T01-a", Title: "kept", State: try.Holds}, {ID: "T02-b", Title: "a promise", State: try.Violated},
 		}}
+		card.Report = try.PageOf(store, name)
 		if err := os.MkdirAll(filepath.Dir(card.Report), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -43,7 +44,10 @@ func TestLocksThatWereTried(t *testing.T) {
 	if newest < 0 || oldest < newest || strings.Contains(body, "T01-a") || !strings.Contains(body, "unexpected end of JSON") {
 		t.Errorf("the page is %s", body)
 	}
-	for _, says := range []string{"1 holds · 1 violated", "<b>T02-b</b>, violated: a promise", `href="/ui/locks/my--lock-"`} {
+	for _, says := range []string{
+		"1 holds · 1 violated", "<b>T02-b</b>, violated: a promise", `href="/ui/locks/my--lock-"`,
+		"<code>node my lock.js</code>",
+	} {
 		if !strings.Contains(body, says) {
 			t.Errorf("no %q in %s", says, body)
 		}

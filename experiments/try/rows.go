@@ -106,7 +106,7 @@ var rows = []Row{
 	},
 	{
 		ID: "T06-told", Title: "the program reports a lost lock", Claim: tellsLoss,
-		Promise: "The program reports the loss when its lock is lost, and reports none while it holds the lock.",
+		Promise: "The program reports a lost lock within two leases and two seconds after the next grant, and none while it holds the lock.",
 		Matters: "Without the report, the old holder goes on while the next one works.",
 		Shows:   []experiments.Quantity{untilToldOf, afterNextGrant},
 		tries: []attempt{
