@@ -10,7 +10,7 @@ VULNDB := golang.org/x/vulndb/cmd/indexdb
 STAMP := $(shell .ci/stamp)
 APP := go run -ldflags "-X 'main.stamp=$(STAMP)'" ./cmd/app
 
-.PHONY: help demo test check race doctor images up burst status down jmeter twelve kubernetes kubernetes-test swarm class interop topologies lint style prose size mutants cross fuzz model bench scale bench-test microbench readme screenshot faults lab matrix compare pages dist dist-check licences outdated vulnerabilities
+.PHONY: help demo test check race doctor images up burst status down jmeter twelve kubernetes kubernetes-test libraries library swarm class interop topologies lint style prose size mutants cross fuzz model bench scale bench-test microbench readme screenshot faults lab matrix compare pages dist dist-check licences outdated vulnerabilities
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -127,6 +127,12 @@ swarm: ## A Swarm of two engines on this machine: deploys every topology, kills 
 
 kubernetes-test: ## Decode and compare the manifests of deploy/kubernetes, which are a module of their own
 	cd deploy/kubernetes && go vet ./... && go test -count=1 ./...
+
+libraries: ## Try lock libraries in four languages: writes docs/libraries.md and their scorecards (40 minutes)
+	@go run ./internal/libraries
+
+library: ## Try one of them, or one row of it: make library NAME=redsync-five ROW=T18
+	@go run ./internal/libraries show "$(NAME)" $(ROW)
 
 lab: ## Break every lock on purpose and judge what was seen; LAB="run --quick" is the default, LAB="run L03" runs one
 	@$(APP) lab $(or $(LAB),run --quick)

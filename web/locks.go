@@ -17,7 +17,12 @@ type triedLock struct {
 	Page   string // of its timelines: its name in the path
 	Counts []countOf
 	Failed []try.Score // rows that do not hold
+	Step   *try.Step   // of the exercise, that is next; nil: the lock is none of the exercise, or it is done
+	Done   bool        // with the exercise
 }
+
+// exercised is how the name of a lock of the exercise begins, as the templates have it.
+const exercised = "my lock"
 
 type countOf struct {
 	N     int
@@ -31,7 +36,8 @@ func (s *Server) locksPage(*http.Request) (page, error) {
 	for _, card := range cards {
 		all = append(all, lockOf(card))
 	}
-	return page{Name: "locks", Title: "Locks", Body: map[string]any{"Locks": all, "Program": s.cfg.Program, "Unreadable": err}}, nil
+	body := map[string]any{"Locks": all, "Program": s.cfg.Program, "Unreadable": err, "Exercise": try.Exercise}
+	return page{Name: "locks", Title: "Locks", Body: body}, nil
 }
 
 func lockOf(card *try.Scorecard) triedLock {
@@ -44,6 +50,13 @@ func lockOf(card *try.Scorecard) triedLock {
 	l.Failed = slices.DeleteFunc(slices.Clone(card.Rows), func(r try.Score) bool {
 		return r.State != try.Violated && r.State != try.Inconclusive
 	})
+	whole := len(card.Rows) == len(try.Rows()) // some rows alone say too little
+	if step, done := card.Next(); whole && strings.HasPrefix(card.Name, exercised) {
+		l.Done = done
+		if !done {
+			l.Step = &step
+		}
+	}
 	return l
 }
 

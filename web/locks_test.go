@@ -4,12 +4,49 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"locklab/experiments/try"
 )
+
+// The page shows the next step of the exercise for each lock of it: the first whose rows do not all hold. Other locks have none.
+func TestTheExerciseHasANextStep(t *testing.T) {
+	t.Parallel()
+	rows := func(held ...string) (all []try.Score) {
+		for _, row := range try.Rows() {
+			score := try.Score{ID: row.ID, State: try.NotClaimed}
+			if slices.ContainsFunc(held, func(id string) bool { return strings.HasPrefix(row.ID, id) }) {
+				score.State = try.Holds
+			}
+			all = append(all, score)
+		}
+		return all
+	}
+	held := []string{}
+	for _, step := range try.Exercise {
+		card := &try.Scorecard{Name: "my lock in cobol", Rows: rows(held...)}
+		if l := lockOf(card); l.Done || l.Step == nil || l.Step.Name != step.Name {
+			t.Errorf("after %v the next step is %+v, want %s", held, l.Step, step.Name)
+		}
+		card.Rows = rows(append(held, step.Rows[1:]...)...)
+		if l := lockOf(card); l.Step == nil || l.Step.Name != step.Name {
+			t.Errorf("without %s the next step is %+v, want %s", step.Rows[0], l.Step, step.Name)
+		}
+		held = append(held, step.Rows...)
+	}
+	if l := lockOf(&try.Scorecard{Name: "my lock", Rows: rows(held...)}); !l.Done || l.Step != nil {
+		t.Errorf("after all steps: %+v", l)
+	}
+	if l := lockOf(&try.Scorecard{Name: "my lock", Rows: rows()[:3]}); l.Done || l.Step != nil {
+		t.Errorf("after three rows: %+v", l)
+	}
+	if l := lockOf(&try.Scorecard{Name: "redsync", Rows: rows()}); l.Done || l.Step != nil {
+		t.Errorf("a lock that is none of the exercise: %+v", l)
+	}
+}
 
 // The page lists the locks that were tried, the newest first, with the rows that do not hold, and has the page of each. A scorecard that
 // cannot be read is named. No other file of the store is shown.
@@ -45,7 +82,7 @@ func TestLocksThatWereTried(t *testing.T) {
 		t.Errorf("the page is %s", body)
 	}
 	for _, says := range []string{
-		"1 holds · 1 violated", "<b>T02-b</b>, violated: a promise", `href="/ui/locks/my--lock-"`,
+		"1 holds · 1 violated", "<b>T02-b</b>, violated: a promise", "First claim <code>renews</code>", `href="/ui/locks/my--lock-"`,
 		"<code>node my lock.js</code>",
 	} {
 		if !strings.Contains(body, says) {

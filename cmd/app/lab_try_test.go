@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,87 +15,144 @@ import (
 	"locklab/internal/testenv"
 )
 
-const (
-	templates = "../../examples/locks/template-"
-	rungs     = templates + "python/"
-)
+const templates = "../../examples/locks/template-"
 
-// The exit status is the worst row's, and the page and the JSON name the rows.
+// programs are the locks of the exercise in each language: what is typed after app lab try --, and its build, if it needs one.
+var programs = map[string]struct {
+	build         []string
+	needs         string // program of the language
+	mylock, rungs []string
+}{
+	"python": {nil, "python3", []string{"python3", templates + "python/mylock.py"}, []string{"python3", templates + "python/rungs.py"}},
+	"node":   {nil, "node", []string{"node", templates + "node/mylock.js"}, []string{"node", templates + "node/rungs.js"}},
+	"java": {
+		[]string{"javac", "-d", "DIR", templates + "java/Lab.java", templates + "java/MyLock.java", templates + "java/Rungs.java"},
+		"javac",
+		[]string{"java", "-cp", "DIR", "MyLock"},
+		[]string{"java", "-cp", "DIR", "Rungs"},
+	},
+	"go": {[]string{"go", "build", "-o", "DIR/", templates + "go/..."}, "go", []string{"DIR/template-go"}, []string{"DIR/rungs"}},
+}
+
+// lockIn builds the programs of a language in a folder of the test, and returns what to type for its lock and for its rungs.
+func lockIn(t *testing.T, language string) (mylock, rungs []string) {
+	t.Helper()
+	p, dir := programs[language], t.TempDir()
+	if _, err := exec.LookPath(p.needs); err != nil {
+		testenv.Skip(t, p.needs+" is missing, for a template of a lock")
+	}
+	in := func(words []string) (all []string) {
+		for _, word := range words {
+			all = append(all, strings.ReplaceAll(word, "DIR", dir))
+		}
+		return all
+	}
+	if build := in(p.build); build != nil {
+		if text, err := exec.CommandContext(t.Context(), build[0], build[1:]...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, text)
+		}
+	}
+	return in(p.mylock), in(p.rungs)
+}
+
+// tried is what `lab try --json` printed, at the third time at the latest: on a busy machine a row may be inconclusive.
+func tried(t *testing.T, args ...string) (got output, states map[string]try.State) {
+	t.Helper()
+	for range 3 {
+		if got = app(t.Context(), append([]string{"lab", "try", "--json"}, args...)...); got.code != exitInconclusive {
+			break
+		}
+	}
+	card, states := new(try.Scorecard), make(map[string]try.State)
+	if err := json.Unmarshal([]byte(got.out), card); err != nil {
+		t.Fatalf("exit %d, %v: %s", got.code, err, got.err)
+	}
+	for _, row := range card.Rows {
+		states[row.ID[:3]] = row.State
+	}
+	return got, states
+}
+
+// The exit status is the worst row's, and the page and the JSON have the name that was chosen.
 func TestLabTry(t *testing.T) {
 	t.Parallel()
 	testenv.Slow(t)
-	if _, err := exec.LookPath("python3"); err != nil {
-		testenv.Skip(t, "python3 is missing, for the naive locks in Python")
-	}
+	_, rungs := lockIn(t, "python")
 	for _, c := range []struct {
-		name, rung, only string
-		code             int
-		state            string
-	}{
-		{"the first rung holds", "rung1_setnx.py", "T12", exitOK, "holds"},
-		{"the first rung is violated", "rung1_setnx.py", "T03", exitUnexpected, "violated"},
-		{"the second rung, too", "rung2_ttl.py", "T03", exitUnexpected, "violated"},
-		{"the third rung is mended", "rung3_owner.py", "T03", exitOK, "holds"},
-		{"the fourth rung has no token", "rung4_renewal.py", "T11", exitInconclusive, "not claimed"},
-		{"the fifth rung has one", "rung5_token.py", "T11", exitOK, "holds"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
+		rung, only string
+		code       int
+	}{{"1", "T12", exitOK}, {"1", "T03", exitUnexpected}, {"3", "T11", exitInconclusive}} {
+		t.Run(c.rung+" "+c.only, func(t *testing.T) {
 			t.Parallel()
 			page := filepath.Join(t.TempDir(), "try.html")
-			var got output
-			for range 3 { // on a busy machine a row may be inconclusive
-				got = app(t.Context(), "lab", "try", "--only", c.only, "--name", "mine", "--out", page, "--json", "--", "python3", rungs+c.rung)
-				if !strings.Contains(got.out, `"inconclusive"`) {
-					break
-				}
-			}
-			var card struct {
-				Rows         []struct{ ID, State string }
-				Name, Report string
-			}
-			if err := json.Unmarshal([]byte(got.out), &card); err != nil || got.code != c.code || len(card.Rows) != 1 {
+			got, states := tried(t, append([]string{"--only", c.only, "--name", "mine", "--out", page, "--"}, append(rungs, c.rung)...)...)
+			var card struct{ Name, Report string }
+			if err := json.Unmarshal([]byte(got.out), &card); err != nil || got.code != c.code || len(states) != 1 {
 				t.Fatalf("exit %d, want %d; %v: %s%s", got.code, c.code, err, got.err, got.out)
 			}
-			if row := card.Rows[0]; row.State != c.state || !strings.HasPrefix(row.ID, c.only) || card.Report != page || card.Name != "mine" {
-				t.Errorf("%+v, want %s", card, c.state)
+			if card.Report != page || card.Name != "mine" {
+				t.Errorf("%+v", card)
 			}
 		})
 	}
 }
 
-// Each template speaks the protocol, and is the lock with which the exercise begins: its key has no expiry.
+// Each rung violates what the next step of the exercise mends, and keeps what was mended. In each language the second one and the last one
+// do, and all of them in Python.
+func TestTheRungsMendTheLock(t *testing.T) {
+	t.Parallel()
+	testenv.Slow(t)
+	wants := map[string]map[string]try.State{
+		"1": {"T02": try.Violated, "T03": try.Violated},
+		"2": {"T02": try.Holds, "T03": try.Violated},
+		"3": {"T03": try.Holds, "T04": try.NotClaimed},
+		"4": {"T04": try.Holds, "T06": try.Holds, "T11": try.NotClaimed},
+		"5": {"T03": try.Holds, "T05": try.Holds, "T11": try.Holds, "T19": try.Holds},
+	}
+	for language := range programs {
+		t.Run(language, func(t *testing.T) {
+			t.Parallel()
+			_, rungs := lockIn(t, language)
+			for rung, want := range wants {
+				if language != "python" && rung != "2" && rung != "5" {
+					continue
+				}
+				t.Run(rung, func(t *testing.T) {
+					t.Parallel()
+					only := strings.Join(slices.Sorted(maps.Keys(want)), ",")
+					got, states := tried(t, append([]string{"--store", t.TempDir(), "--only", only, "--"}, append(rungs, rung)...)...)
+					if !maps.Equal(states, want) {
+						t.Errorf("%v, want %v: %s", states, want, got.out)
+					}
+				})
+			}
+			for _, wrong := range [][]string{{}, {"0"}, {"6"}, {"x"}, {"1", "2"}} {
+				c := exec.CommandContext(t.Context(), rungs[0], append(rungs[1:], wrong...)...)
+				text, err := c.CombinedOutput()
+				if c.ProcessState.ExitCode() != exitUsage || !strings.Contains(string(text), "5") {
+					t.Errorf("rungs %v: %v: %s", wrong, err, text)
+				}
+			}
+		})
+	}
+}
+
+// Each template is the lock with which the exercise begins: its key has no expiry, and its scorecard is saved under its name.
 func TestTheTemplatesAreTried(t *testing.T) {
 	t.Parallel()
 	testenv.Slow(t)
-	compiled := filepath.Join(t.TempDir(), "mylock")
-	for name, argv := range map[string][]string{
-		"python": {"python3", rungs + "mylock.py"}, "node": {"node", templates + "node/mylock.js"}, "go": {compiled},
-	} {
-		t.Run(name, func(t *testing.T) {
+	for language := range programs {
+		t.Run(language, func(t *testing.T) {
 			t.Parallel()
-			if name == "go" {
-				if text, err := exec.CommandContext(t.Context(), "go", "build", "-o", compiled, templates+"go").CombinedOutput(); err != nil {
-					t.Fatalf("%v: %s", err, text)
-				}
-			} else if _, err := exec.LookPath(argv[0]); err != nil {
-				testenv.Skip(t, argv[0]+" is missing, for a template of a lock")
-			}
+			mylock, _ := lockIn(t, language)
 			store := t.TempDir()
-			var got output
-			for range 3 { // on a busy machine a row may be inconclusive
-				got = app(t.Context(), append([]string{"lab", "try", "--store", store, "--only", "T02,T12", "--"}, argv...)...)
-				if got.code != exitInconclusive {
-					break
-				}
-			}
-			words := strings.Join(strings.Fields(got.out), " ")
-			if got.code != exitUnexpected || !strings.Contains(words, "T02-dead-holder: violated: ") ||
-				!strings.Contains(words, "1 hold, 1 violated") {
+			got, states := tried(t, append([]string{"--store", store, "--only", "T02,T12", "--"}, mylock...)...)
+			if got.code != exitUnexpected || states["T02"] != try.Violated || states["T12"] != try.Holds {
 				t.Fatalf("exit %d: %s%s", got.code, got.err, got.out)
 			}
 			cards, err := try.Saved(store)
-			page := filepath.Join(store, "try", "my-lock-in-"+name+"-t02-t12.html")
-			if err != nil || len(cards) != 1 || cards[0].Name != "my lock in "+name || cards[0].Report != page {
+			page := filepath.Join(store, "try", "my-lock-in-"+language+"-t02-t12.html")
+			if err != nil || len(cards) != 1 || cards[0].Name != "my lock in "+language || cards[0].Report != page {
 				t.Errorf("saved are %+v, %v", cards, err)
 			}
 		})

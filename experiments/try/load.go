@@ -112,27 +112,49 @@ func exclusion(n, sections int, locked bool) func(context.Context, *bench) {
 	}
 }
 
+// competition is what copies that compete have waited for.
+type competition struct {
+	mu      sync.Mutex
+	longest time.Duration            // wait, whether it ended with a grant or not
+	freed   time.Time                // when the last section ended
+	asleep  map[string]time.Duration // by copy: it was refused so long after that
+}
+
+// waited notes the end of a wait. A waiter that nobody notifies sleeps although the key is free.
+func (c *competition) waited(p *process, asked time.Time, granted bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.longest = max(c.longest, time.Since(asked))
+	if free := min(time.Since(c.freed), time.Since(asked)); !granted && !c.freed.IsZero() {
+		c.asleep[p.Name] = max(c.asleep[p.Name], free)
+	}
+}
+
+func (c *competition) left() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.freed = time.Now()
+}
+
 // fairness measures the grants of each copy, and the longest wait.
 func fairness(n int) func(context.Context, *bench) {
 	return func(ctx context.Context, b *bench) {
-		var mu sync.Mutex
-		longest, all, limit := time.Duration(0), b.startAll(ctx, n), b.Scaled(3*time.Second)
+		all, limit := b.startAll(ctx, n), b.Scaled(3*time.Second)
 		for _, p := range all {
 			p.holds(ctx, key).release(ctx)
 		}
-		began := time.Now()
+		c, began := competition{asleep: make(map[string]time.Duration)}, time.Now()
 		each := b.load(ctx, all, 1<<20, limit, func(p *process, _ int) bool {
 			asked := time.Now()
 			h := p.acquire(ctx, b.Scaled(10*time.Second))
 			inTime := time.Since(began) < limit // a grant after the others have stopped is none of the competition
-			mu.Lock()
-			longest = max(longest, time.Since(asked))
-			mu.Unlock()
+			c.waited(p, asked, h != nil)
 			if h == nil {
 				return false
 			}
 			pause(ctx, time.Millisecond)
 			h.release(ctx)
+			c.left()
 			return inTime
 		})
 		sum, squares := 0, 0
@@ -143,7 +165,12 @@ func fairness(n int) func(context.Context, *bench) {
 				b.violates(all[i].Name, "was never granted the lock, while other copies were")
 			}
 		}
-		b.Measure("lab", longest.Milliseconds(), longestWait)
+		for name, free := range c.asleep {
+			if free > b.settling() {
+				b.violates(name, "waited on for %s after the last release, and was refused: nothing woke it", free.Round(time.Millisecond))
+			}
+		}
+		b.Measure("lab", c.longest.Milliseconds(), longestWait)
 		b.Measure("lab", int64(1000*sum*sum/(n*squares)), jain)
 	}
 }

@@ -71,6 +71,9 @@ func (m *mutantLock) acquire(ctx context.Context, r protocol.Request) (protocol.
 		case m.mutant == "patient" && strings.HasSuffix(r.Key, ":2"):
 		case m.mutant == "deaf" && r.WaitMS > 0:
 			m.message()
+		case m.mutant == "asleep" && r.Wait() >= longWait && m.grants.Load()%20 == 0:
+			time.Sleep(r.Wait() - time.Since(asked)) // it has missed a message
+			return protocol.Held{}, protocol.ErrRefused
 		case time.Since(asked) >= r.Wait() || m.mutant == "hasty":
 			if m.mutant == "sticky" && r.WaitMS > 0 {
 				go func() { // it wants the key, and forgets it
@@ -165,6 +168,9 @@ func (m *mutantLock) hold(r protocol.Request, owner string, token uint64, asked 
 			return protocol.ErrNotHeld
 		}
 		extended, err := renewScript.Run(ctx, m, []string{r.Key}, owner, m.lease(r)).Int()
+		if m.mutant == "slow" {
+			time.Sleep(r.Lease() / 3)
+		}
 		if err == nil && extended == 0 && m.mutant != "extends all" {
 			err = protocol.ErrNotHeld
 		}

@@ -168,8 +168,8 @@ var rows = []Row{
 	},
 	{
 		ID: "T14-fairness", Title: "nobody starves", Alone: true,
-		Promise: "Each of four processes is granted the lock while all compete for three seconds.",
-		Matters: "A process that is never granted the lock does not work.",
+		Promise: "Each of four processes is granted the lock while all compete for three seconds, and none waits on when the key is free.",
+		Matters: "A process that is never granted the lock does not work. Neither does a waiter that misses the message of a release.",
 		Shows:   []experiments.Quantity{jain, longestWait},
 		tries:   []attempt{control("one process", fairness(1)), {name: "four processes", run: fairness(copies)}},
 	},

@@ -102,10 +102,11 @@ func longWork(long bool) func(context.Context, *bench) {
 	return func(ctx context.Context, b *bench) {
 		_, other, h := b.twoCopies(ctx)
 		b.work(ctx, other, h, long)
+		h.release(ctx)
 	}
 }
 
-// work lets the holder read, work for three leases while another copy tries, and write.
+// work lets the holder read, work for three leases while another copy tries, and write. It does not release.
 func (b *bench) work(ctx context.Context, other *process, h *held, long bool) {
 	r := clients.NewResource(b.Trial, false)
 	value := r.Read(h.Holder)
@@ -121,7 +122,6 @@ func (b *bench) work(ctx context.Context, other *process, h *held, long bool) {
 		}
 	}
 	r.Write(h.Holder, value+1)
-	h.release(ctx)
 }
 
 // extendedWork lets the lab extend the lease while A works: for three leases, or once.
@@ -144,6 +144,8 @@ func extendedWork(long bool) func(context.Context, *bench) {
 		b.Cleanup(func() error { wait(); return nil })
 		b.work(ctx, other, h, long)
 		close(ends)
+		wait() // the release has the id of the last extension, and an answer names no request
+		h.release(ctx)
 	}
 }
 

@@ -160,3 +160,13 @@ func (c *Scorecard) Runs() (all []experiments.Saved) {
 	}
 	return all
 }
+
+// Take replaces rows by those of a newer scorecard of the same lock, which tried some of them again.
+func (c *Scorecard) Take(newer *Scorecard) {
+	for i, old := range c.Rows {
+		if n := slices.IndexFunc(newer.Rows, func(row Score) bool { return row.ID == old.ID }); n >= 0 {
+			c.Rows[i] = newer.Rows[n]
+		}
+	}
+	c.Took, c.Ended, c.Verdict = c.Took+newer.Took, newer.Ended, c.verdict()
+}

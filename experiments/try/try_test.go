@@ -59,6 +59,7 @@ var mutants = []struct{ defect, row string }{
 	{"sticky", "T12"},       // a wait that ends leaves a key
 	{"patient", "T13"},      // it waits for ever
 	{"selfish", "T14"},      // only the copy A is granted the lock while others compete
+	{"asleep", "T14"},       // a waiter misses a message, and sleeps until its wait is over
 	{"queue", "T12"},        // a waiter that has died stays the first of the queue
 	{"early", "T10"},        // it claims a grant while another client holds the key
 	{"renewal dies", "T09"}, // with the connection
@@ -152,6 +153,32 @@ func TestASoundLockWithoutRenewalHolds(t *testing.T) {
 		if row.State != try.Holds {
 			t.Errorf("%s is %s: %s", row.ID, row.State, row.Why)
 		}
+	}
+}
+
+// An extension that is answered late is no defect: the lab releases after the answer.
+func TestASlowExtensionHolds(t *testing.T) {
+	testenv.Slow(t)
+	t.Parallel()
+	if card := triedTwice(t, "unrenewed slow", "T19"); card.Rows[0].State != try.Holds {
+		t.Errorf("%v", states(card))
+	}
+}
+
+// Rows that were tried again replace those of before, and the verdict is that of all rows.
+func TestNewerRowsCount(t *testing.T) {
+	t.Parallel()
+	card := func(took float64, rows ...try.Score) *try.Scorecard { return &try.Scorecard{Rows: rows, Took: took} }
+	inconclusive := try.Score{ID: "T02-b", State: try.Inconclusive}
+	all := card(10, try.Score{ID: "T01-a", State: try.Holds}, inconclusive, try.Score{ID: "T03-c", State: try.NotClaimed})
+	all.Verdict = experiments.Inconclusive
+	all.Take(card(2, try.Score{ID: "T02-b", State: try.Holds, Title: "newer"}))
+	if all.Verdict != experiments.AsExpected || all.Rows[1].Title != "newer" || len(all.Rows) != 3 || all.Took != 12 {
+		t.Errorf("%+v", all)
+	}
+	all.Take(card(2, try.Score{ID: "T01-a", State: try.Violated}))
+	if all.Verdict != experiments.Unexpected {
+		t.Errorf("%+v", all)
 	}
 }
 

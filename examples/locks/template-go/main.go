@@ -1,47 +1,38 @@
-// Command template-go is your lock, as a program for app lab try. This one is SETNX and DEL: mend it, or put yours in its place.
+// Command template-go is your lock, as a program for app lab try. This one is SETNX and DEL: mend it. Package lab waits and renews.
 package main
 
 import (
 	"context"
-	"fmt"
-	"os"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"locklab/examples/locks/template-go/lab"
 	"locklab/experiments/agent/protocol"
 )
 
+type lock struct{ *redis.Client }
+
+// Acquire tries once. It returns the fencing token, or 1, and 0 when another client holds the key.
+func (l lock) Acquire(ctx context.Context, key, owner string, _ time.Duration) (uint64, error) {
+	granted, err := l.SetNX(ctx, key, owner, 0).Result()
+	if !granted {
+		return 0, err
+	}
+	return 1, nil
+}
+
+// Release reports false when the lock was not held.
+func (l lock) Release(ctx context.Context, key, _ string) (bool, error) {
+	n, err := l.Del(ctx, key).Result()
+	return n == 1, err
+}
+
+// Renew sets the expiry to a lease from now. It reports false when the lock is not held. This one does nothing yet.
+func (l lock) Renew(context.Context, string, string, time.Duration) (bool, error) { return true, nil }
+
 func main() {
-	claims := protocol.Claims{Name: "my lock in go", Store: protocol.Redis}
-	if err := protocol.Serve(os.Stdin, os.Stdout, claims, open); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-}
-
-// open connects to the servers of the lab.
-func open(start protocol.Request) (protocol.Lock, error) {
-	client := redis.NewClient(&redis.Options{Addr: start.Servers[0]})
-	return func(ctx context.Context, r protocol.Request) (protocol.Held, error) { return acquire(ctx, client, r) }, nil
-}
-
-// acquire tries until the wait of the request is over, which is the end of ctx.
-func acquire(ctx context.Context, client *redis.Client, r protocol.Request) (protocol.Held, error) {
-	for {
-		granted, err := client.SetNX(ctx, r.Key, "locked", 0).Result()
-		switch {
-		case err != nil:
-			return protocol.Held{}, err
-		case granted:
-			return protocol.Held{Release: func(ctx context.Context) error { return client.Del(ctx, r.Key).Err() }}, nil
-		case r.WaitMS == 0:
-			return protocol.Held{}, protocol.ErrRefused
-		}
-		select {
-		case <-time.After(20 * time.Millisecond):
-		case <-ctx.Done():
-			return protocol.Held{}, ctx.Err()
-		}
-	}
+	// Claims: Renews calls Renew in time, and Extends when the lab requests it. Tells tells the lab when a renewal has reported false.
+	// Tokens sends what Acquire has returned.
+	lab.Serve(protocol.Claims{Name: "my lock in go"}, func(c *redis.Client) lab.Lock { return lock{c} })
 }

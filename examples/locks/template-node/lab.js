@@ -1,7 +1,102 @@
-// The protocol of docs/protocol.md, and Redis over a socket. Nothing but Node. A lock is a class with acquire, release and renew.
+// The protocol of docs/protocol.md, with nothing but Node. serve is for any lock; attempts is for a class that tries once.
 const net = require("net");
 const readline = require("readline");
 const crypto = require("crypto");
+
+const send = (line) => process.stdout.write(JSON.stringify(line) + "\n");
+const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+// serve answers the lab until it sends stop. open(servers, leaseMs) returns acquire(key, waitMs, leaseMs), which returns a grant, or null.
+// A grant has release(), and extend() if that is claimed. A false value means that the lock is not held. It may have a token. serve gives
+// it lost(reason), which tells the lab of a loss. All of them may be async.
+function serve(open, { name, store = "redis", ...claims }) {
+  const grants = new Map(); // by id
+  let acquire = null;
+  send({ type: "hello", protocol: 1, name, pid: process.pid, store, ...claims });
+
+  async function start(r) {
+    acquire = await open(r.servers, r.lease_ms);
+    send({ type: "ready" });
+  }
+
+  async function begin({ id, key, wait_ms, lease_ms }) {
+    const grant = await acquire(key, wait_ms || 0, lease_ms);
+    if (!grant) return send({ type: "refused", id, reason: "another client holds it" });
+    let told = false;
+    grant.lost = (reason) => {
+      if (!told) send({ type: "lost", id, reason });
+      told = true;
+    };
+    grants.set(id, grant);
+    send({ type: "granted", id, ...(grant.token != null && { token: String(grant.token) }) });
+  }
+
+  async function extend({ id }) {
+    const grant = grants.get(id);
+    send({ type: grant && (await grant.extend()) ? "granted" : "not_held", id });
+  }
+
+  async function release({ id }) {
+    const grant = grants.get(id);
+    const released = grant && (await grant.release());
+    grants.delete(id); // after an error it is there, so that the release may be repeated
+    send({ type: released ? "released" : "not_held", id });
+  }
+
+  const serves = { start, acquire: begin, extend, release, stop: () => process.exit(0) };
+  const lines = readline.createInterface({ input: process.stdin });
+  lines.on("close", () => process.exit(0));
+  lines.on("line", async (line) => {
+    const r = JSON.parse(line);
+    try {
+      await serves[r.type](r);
+    } catch (err) {
+      send({ type: "error", id: r.id, text: String(err) });
+    }
+  });
+}
+
+// attempts serves a class with acquire, release and renew, as mylock.js has them. It polls every 20 ms, and renews when that is claimed.
+function attempts(LockClass, claims) {
+  const open = (servers) => {
+    const lock = new LockClass(connect(servers[0]));
+    return async (key, waitMs, leaseMs) => {
+      const [end, owner] = [Date.now() + waitMs, crypto.randomUUID()];
+      let token;
+      while ((token = await lock.acquire(key, owner, leaseMs)) === null) {
+        if (Date.now() >= end) return null;
+        await sleep(20);
+      }
+      const grant = { over: false, token: claims.tokens ? token : null };
+      grant.extend = () => lock.renew(key, owner, leaseMs);
+      grant.release = () => {
+        grant.over = true;
+        return lock.release(key, owner);
+      };
+      if (claims.renews) keep(grant, leaseMs, claims.tells_loss);
+      return grant;
+    };
+  };
+  serve(open, claims);
+}
+
+// keep renews every third of the lease, until the release or a loss. An error is no loss before the lease is over.
+async function keep(grant, leaseMs, tells) {
+  let good = Date.now(); // the server extended the lease at that time, or later
+  for (let reason = ""; !reason; ) {
+    await sleep(leaseMs / 3);
+    if (grant.over) return;
+    const asked = Date.now();
+    try {
+      if (await grant.extend()) good = asked;
+      else reason = "a renewal found another owner, or none";
+    } catch (err) {
+      console.error("a renewal failed:", String(err));
+      if (Date.now() - good > leaseMs) reason = "no renewal has succeeded for a whole lease";
+    }
+    if (reason && tells && !grant.over) grant.lost(reason);
+  }
+}
 
 // connect returns a function that sends one command. A lost connection is opened again for the next command; no command is sent twice.
 function connect(addr) {
@@ -9,38 +104,43 @@ function connect(addr) {
   let socket = null;
 
   function open() {
-    const waiting = [];
-    let received = Buffer.alloc(0);
     const conn = net.connect(Number(port), host);
-    const fail = (err) => {
+    let received = Buffer.alloc(0);
+    conn.waiting = [];
+    conn.fail = (err) => {
       if (socket === conn) socket = null;
       conn.destroy();
-      while (waiting.length) waiting.shift().reject(err);
+      while (conn.waiting.length) conn.waiting.shift()(err);
     };
     conn.setNoDelay(true);
-    conn.on("error", fail);
-    conn.on("close", () => fail(new Error("the server closed the connection")));
+    conn.on("error", conn.fail);
+    conn.on("close", () => conn.fail(new Error("the server closed the connection")));
     conn.on("data", (data) => {
       received = Buffer.concat([received, data]);
-      for (let reply; waiting.length && (reply = parse(received, 0)); received = received.subarray(reply.end)) {
-        const { resolve, reject } = waiting.shift();
-        reply.value instanceof Error ? reject(reply.value) : resolve(reply.value);
+      for (let reply; conn.waiting.length && (reply = parse(received, 0)); ) {
+        received = received.subarray(reply.end);
+        conn.waiting.shift()(reply.value);
       }
     });
-    conn.setTimeout(1000, () => waiting.length && fail(new Error("the server has not answered within 1 s")));
-    conn.waiting = waiting;
     return conn;
   }
 
   return (...words) =>
     new Promise((resolve, reject) => {
-      socket = socket || open();
-      socket.waiting.push({ resolve, reject });
+      const conn = (socket = socket || open());
+      const late = setTimeout(() => conn.fail(new Error("the server has not answered within 1 s")), 1000);
+      conn.waiting.push((value) => {
+        clearTimeout(late);
+        value instanceof Error ? reject(value) : resolve(value);
+      });
       const parts = words.map((word) => Buffer.from(String(word)));
       const bulk = parts.flatMap((part) => [Buffer.from(`$${part.length}\r\n`), part, Buffer.from("\r\n")]);
-      socket.write(Buffer.concat([Buffer.from(`*${parts.length}\r\n`), ...bulk]));
+      conn.write(Buffer.concat([Buffer.from(`*${parts.length}\r\n`), ...bulk]));
     });
 }
+
+// integer is a BigInt where a Number would lose digits, as in a large fencing token.
+const integer = (digits) => (Number.isSafeInteger(Number(digits)) ? Number(digits) : BigInt(digits));
 
 // parse reads one reply; null: it is not whole yet.
 function parse(buffer, at) {
@@ -49,7 +149,7 @@ function parse(buffer, at) {
   const [kind, rest, next] = [String.fromCharCode(buffer[at]), buffer.toString("utf8", at + 1, line), line + 2];
   if (kind === "+") return { value: rest, end: next };
   if (kind === "-") return { value: new Error(rest), end: next };
-  if (kind === ":") return { value: Number(rest), end: next };
+  if (kind === ":") return { value: integer(rest), end: next };
   const length = Number(rest);
   if (length < 0) return { value: null, end: next };
   if (kind === "$") {
@@ -66,61 +166,4 @@ function parse(buffer, at) {
   return all;
 }
 
-const send = (line) => process.stdout.write(JSON.stringify(line) + "\n");
-const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
-
-// serve answers the lab until it sends stop.
-function serve(LockClass, claims) {
-  const [held, renewed] = [new Map(), new Set()];
-  let [lock, lease] = [null, 0];
-  send({ type: "hello", protocol: 1, pid: process.pid, store: "redis", ...claims });
-
-  async function acquire(r) {
-    const [end, owner] = [Date.now() + (r.wait_ms || 0), crypto.randomUUID()];
-    let token;
-    while ((token = await lock.acquire(r.key, owner, lease)) === null) {
-      if (Date.now() > end) return send({ type: "refused", id: r.id, reason: "another client holds it" });
-      await sleep(20);
-    }
-    const grant = { key: r.key, owner };
-    held.set(r.id, grant);
-    renewed.add(r.id);
-    send({ type: "granted", id: r.id, ...(claims.tokens && { token: String(token) }) });
-    if (claims.renews) keep(r.id, grant);
-  }
-
-  // keep renews a grant until its release or its loss.
-  async function keep(id, grant) {
-    while (renewed.has(id)) {
-      await sleep(lease / 3);
-      const kept = renewed.has(id) ? await lock.renew(grant, lease).catch(() => 1) : 1; // after an error the next renewal may reach the server
-      if (kept || !renewed.delete(id)) continue;
-      if (claims.tells_loss) send({ type: "lost", id, reason: "a renewal found another owner, or none" });
-    }
-  }
-
-  async function change(r) {
-    const grant = held.get(r.id);
-    if (r.type === "extend") {
-      const extended = grant && (await lock.renew(grant, lease));
-      return send({ type: extended ? "granted" : "not_held", id: r.id });
-    }
-    renewed.delete(r.id);
-    const released = grant && (await lock.release(grant));
-    held.delete(r.id); // after an error it is there, so that the release may be repeated
-    send({ type: released ? "released" : "not_held", id: r.id });
-  }
-
-  readline.createInterface({ input: process.stdin }).on("line", (line) => {
-    const r = JSON.parse(line);
-    if (r.type === "stop") process.exit(0);
-    if (r.type === "start") {
-      [lock, lease] = [new LockClass(connect(r.servers[0])), r.lease_ms];
-      return send({ type: "ready" });
-    }
-    const answer = r.type === "acquire" ? acquire(r) : change(r);
-    answer.catch((err) => send({ type: "error", id: r.id, text: String(err) }));
-  });
-}
-
-module.exports = { serve };
+module.exports = { serve, attempts };

@@ -1,4 +1,4 @@
-// Your lock, as a program for app lab try. This one is SETNX and DEL: mend it, or put yours in its place. lab.js has the protocol.
+// Your lock, as a program for app lab try. This one is SETNX and DEL: mend it, or put yours in its place. lab.js does all the rest.
 const lab = require("./lab");
 
 class Lock {
@@ -11,15 +11,20 @@ class Lock {
     return (await this.redis("SETNX", key, owner)) || null;
   }
 
-  // Releases a grant, which is a key and its owner. Returns 0 when it was not held.
-  async release(grant) {
-    return this.redis("DEL", grant.key);
+  // Returns 0 when the owner does not hold the key.
+  async release(key, owner) {
+    return this.redis("DEL", key);
+  }
+
+  // Lets the lease begin again. Returns 0 when the owner does not hold the key. This one does nothing yet.
+  async renew(key, owner, leaseMs) {
+    return 1;
   }
 }
 
-module.exports = { Lock };
-if (require.main === module) {
-  // Claims: renews calls renew(grant, leaseMs) in time, and extends when the lab asks for it: return 0 when it is not held.
-  // tells_loss tells the lab when a renewal has returned 0. tokens sends what acquire has returned.
-  lab.serve(Lock, { name: "my lock in node" });
-}
+// What you claim is tried:
+// renews: true: lab.js calls renew every third of the lease, until the release.
+// tells_loss: true: with renews, lab.js tells the lab when renew has returned 0, or has failed for a whole lease.
+// extends: true: lab.js calls renew when the lab asks for it.
+// tokens: true: lab.js sends what acquire has returned as the fencing token.
+lab.attempts(Lock, { name: "my lock in node" });

@@ -1,5 +1,127 @@
-"""The protocol of docs/protocol.md, and Redis over a socket. Standard library only. A lock is a class with acquire, release and renew."""
-import contextlib, json, os, socket, sys, threading, time, uuid
+"""The protocol of docs/protocol.md, with the standard library only. serve is for any lock; attempts is for a class that tries once."""
+import json, os, queue, socket, sys, threading, time, uuid
+
+output = threading.Lock()
+
+
+def send(**line):
+    with output:
+        print(json.dumps({k: v for k, v in line.items() if v is not None}), flush=True)
+
+
+def text(e):
+    return f"{type(e).__name__}: {e}"
+
+
+def serve(open, name, store="redis", **claims):
+    """Answers the lab until it sends stop. open(servers, lease_ms) returns acquire(key, wait_ms, lease_ms), which returns a grant, or None.
+
+    A grant has release(), and extend() if that is claimed. A false value means that the lock is not held. It may have a token. serve gives
+    it lost(reason), which tells the lab of a loss. Each grant has its own thread for all its calls, because libraries need that.
+    """
+    inboxes, acquire = {}, None  # inboxes: the requests of each grant, by id
+    send(type="hello", protocol=1, name=name, pid=os.getpid(), store=store, **claims)
+
+    def hold(r, inbox):
+        id, granted, once = r["id"], threading.Event(), threading.Lock()
+
+        def lost(reason):
+            granted.wait()
+            if once.acquire(blocking=False):
+                send(type="lost", id=id, reason=reason)
+
+        try:
+            grant = acquire(r["key"], r.get("wait_ms", 0), r["lease_ms"])
+        except Exception as e:
+            del inboxes[id]
+            return send(type="error", id=id, text=text(e))
+        if grant is None:
+            del inboxes[id]
+            return send(type="refused", id=id, reason="another client holds it")
+        grant.lost, token = lost, getattr(grant, "token", None)
+        send(type="granted", id=id, token=None if token is None else str(token))
+        granted.set()
+        while id in inboxes:
+            extends = inbox.get()["type"] == "extend"
+            try:
+                done = grant.extend() if extends else grant.release()
+                if not extends:
+                    del inboxes[id]  # after an error it is there, so that the release may be repeated
+                send(type="not_held" if not done else "granted" if extends else "released", id=id)
+            except Exception as e:
+                send(type="error", id=id, text=text(e))
+
+    for line in sys.stdin:
+        r = json.loads(line)
+        if r["type"] == "stop":
+            break
+        if r["type"] == "start":
+            try:
+                acquire = open(r["servers"], r["lease_ms"])
+                send(type="ready")
+            except Exception as e:
+                send(type="error", text=text(e))
+        elif r["type"] == "acquire":
+            inbox = inboxes[r["id"]] = queue.Queue()
+            threading.Thread(target=hold, args=(r, inbox), daemon=True).start()
+        elif inbox := inboxes.get(r["id"]):
+            inbox.put(r)
+        else:
+            send(type="not_held", id=r["id"])
+    os._exit(0)  # it does not wait for the threads of a library
+
+
+class Attempt:
+    """A grant of a class that tries once."""
+
+    def __init__(self, lock, key, owner, lease_ms, token):
+        self.lock, self.key, self.owner, self.lease_ms, self.token, self.over = lock, key, owner, lease_ms, token, threading.Event()
+
+    def release(self):
+        self.over.set()
+        return self.lock.release(self.key, self.owner)
+
+    def extend(self):
+        return self.lock.renew(self.key, self.owner, self.lease_ms)
+
+    def keep(self, tells):
+        """Renews every third of the lease, until the release or a loss. An error is no loss before the lease is over."""
+        good = time.monotonic()  # the server extended the lease at that time, or later
+        while not self.over.wait(self.lease_ms / 3000):
+            asked, reason = time.monotonic(), None
+            try:
+                if self.extend():
+                    good = asked
+                else:
+                    reason = "a renewal found another owner, or none"
+            except Exception as e:
+                print("a renewal failed:", text(e), file=sys.stderr, flush=True)
+                if time.monotonic() - good > self.lease_ms / 1000:
+                    reason = "no renewal has succeeded for a whole lease"
+            if reason and not self.over.is_set():
+                return tells and self.lost(reason)
+
+
+def attempts(lock_class, name, **claims):
+    """Serves a class with acquire, release and renew, as mylock.py has them. It polls every 20 ms, and renews when that is claimed."""
+
+    def open(servers, lease_ms):
+        lock = lock_class(Redis(servers[0]))
+
+        def acquire(key, wait_ms, lease_ms):
+            end, owner = time.monotonic() + wait_ms / 1000, uuid.uuid4().hex
+            while (token := lock.acquire(key, owner, lease_ms)) is None:
+                if time.monotonic() >= end:
+                    return None
+                time.sleep(0.02)
+            grant = Attempt(lock, key, owner, lease_ms, token if claims.get("tokens") else None)
+            if claims.get("renews"):
+                threading.Thread(target=grant.keep, args=(claims.get("tells_loss"),), daemon=True).start()
+            return grant
+
+        return acquire
+
+    serve(open, name, **claims)
 
 
 class Redis:
@@ -34,56 +156,3 @@ class Redis:
         if kind == b"*":
             return [self._reply() for _ in range(int(rest))]
         return int(rest) if kind == b":" else rest
-
-
-def send(mutex, **line):
-    with mutex:
-        print(json.dumps({k: v for k, v in line.items() if v is not None}), flush=True)
-
-
-def serve(lock_class, **claims):
-    """Answers the lab until it sends stop."""
-    mutex, held, renewed, lock, lease = threading.Lock(), {}, set(), None, 0
-    send(mutex, type="hello", protocol=1, pid=os.getpid(), store="redis", **claims)
-
-    def change(r):
-        grant = held.get(r["id"])
-        if r["type"] == "extend":
-            done, ok = "granted", grant and lock.renew(grant, lease)
-        else:
-            renewed.discard(r["id"])
-            done, ok = "released", grant and lock.release(grant)
-            held.pop(r["id"], None)  # after an error it is there, so that the release may be repeated
-        send(mutex, type=done if ok else "not_held", id=r["id"])
-
-    def acquire(r):
-        end, owner = time.monotonic() + r.get("wait_ms", 0) / 1000, uuid.uuid4().hex
-        while (token := lock.acquire(r["key"], owner, lease)) is None:
-            if time.monotonic() > end:
-                return send(mutex, type="refused", id=r["id"], reason="another client holds it")
-            time.sleep(0.02)
-        grant = held[r["id"]] = (r["key"], owner)
-        renewed.add(r["id"])
-        send(mutex, type="granted", id=r["id"], token=str(token) if claims.get("tokens") else None)
-        while claims.get("renews") and r["id"] in renewed:
-            time.sleep(lease / 3000)
-            with contextlib.suppress(OSError):  # the next renewal may reach the server
-                if r["id"] in renewed and not lock.renew(grant, lease):
-                    renewed.discard(r["id"])
-                    claims.get("tells_loss") and send(mutex, type="lost", id=r["id"], reason="a renewal found another owner, or none")
-
-    def answer(r):
-        try:
-            (acquire if r["type"] == "acquire" else change)(r)
-        except Exception as e:
-            send(mutex, type="error", id=r["id"], text=f"{type(e).__name__}: {e}")
-
-    for line in sys.stdin:
-        r = json.loads(line)
-        if r["type"] == "stop":
-            os._exit(0)
-        if r["type"] == "start":
-            lock, lease = lock_class(Redis(r["servers"][0])), r["lease_ms"]
-            send(mutex, type="ready")
-        else:
-            threading.Thread(target=answer, args=(r,), daemon=True).start()

@@ -1,5 +1,6 @@
 // Command redsync is github.com/go-redsync/redsync as a program for app lab try: redsync (one server), or redsync five (RedLock). Every
-// setting but the expiry is the library's default, so that a waiter stops after 32 tries.
+// setting but the expiry is the library's default, so that a waiter stops after 32 tries. With redsync five best the client ends a command
+// when the library's time for a node is over. Then nothing waits for the servers that hang.
 package main
 
 import (
@@ -7,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/go-redsync/redsync/v4"
 	pool "github.com/go-redsync/redsync/v4/redis"
@@ -18,23 +20,26 @@ import (
 
 func main() {
 	claims := protocol.Claims{Name: "redsync", Store: protocol.Redis, Extends: true}
-	if len(os.Args) > 1 && os.Args[1] == "five" {
-		claims.Name, claims.Store = "redsync, five servers", protocol.RedLock
+	mode := strings.Join(os.Args[1:], " ")
+	if mode != "" {
+		claims.Name, claims.Store = "redsync "+mode, protocol.RedLock
 	}
-	if err := protocol.Serve(os.Stdin, os.Stdout, claims, open); err != nil {
+	best := mode == "five best"
+	err := protocol.Serve(os.Stdin, os.Stdout, claims, func(start protocol.Request) (protocol.Lock, error) { return open(start, best) })
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func open(start protocol.Request) (protocol.Lock, error) {
+func open(start protocol.Request, best bool) (protocol.Lock, error) {
 	var pools []pool.Pool
 	for _, addr := range start.Servers {
-		pools = append(pools, goredis.NewPool(redis.NewClient(&redis.Options{Addr: addr})))
+		pools = append(pools, goredis.NewPool(redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: best})))
 	}
 	locker := redsync.New(pools...)
 	return func(ctx context.Context, r protocol.Request) (protocol.Held, error) {
-		mutex := locker.NewMutex(r.Key, redsync.WithExpiry(r.Lease()))
+		mutex := locker.NewMutex(r.Key, redsync.WithExpiry(r.Lease()), redsync.WithFailFast(best))
 		lock := mutex.LockContext
 		if r.WaitMS == 0 {
 			lock = mutex.TryLockContext

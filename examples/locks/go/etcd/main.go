@@ -1,0 +1,65 @@
+// Command etcd is go.etcd.io/etcd/client/v3/concurrency as a program for app lab try. Each acquire has a session of its own, as in the
+// package's examples: a session that locks twice is granted twice. The TTL of a session is the lab's lease, rounded up to whole seconds,
+// and not 60 s. The fencing token is the revision of etcd at the grant.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	etcd "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/client/v3/concurrency"
+
+	"locklab/experiments/agent/protocol"
+)
+
+func main() {
+	claims := protocol.Claims{Name: "etcd concurrency", Store: protocol.Etcd, Renews: true, Tells: true, Tokens: true, Messages: true}
+	err := protocol.Serve(os.Stdin, os.Stdout, claims, func(start protocol.Request) (protocol.Lock, error) {
+		client, err := etcd.New(etcd.Config{Endpoints: start.Servers, DialTimeout: 5 * time.Second})
+		return func(ctx context.Context, r protocol.Request) (protocol.Held, error) { return acquire(ctx, client, r) }, err
+	})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func acquire(ctx context.Context, client *etcd.Client, r protocol.Request) (protocol.Held, error) {
+	ttl := (r.Lease() + time.Second - 1) / time.Second
+	session, err := concurrency.NewSession(client, concurrency.WithTTL(int(ttl)))
+	if err != nil {
+		return protocol.Held{}, err
+	}
+	mutex := concurrency.NewMutex(session, r.Key)
+	lock := mutex.Lock
+	if r.WaitMS == 0 {
+		lock = mutex.TryLock
+	}
+	if err := lock(ctx); err != nil {
+		_ = session.Close()
+		if errors.Is(err, concurrency.ErrLocked) || ctx.Err() != nil {
+			err = fmt.Errorf("%w: %w", protocol.ErrRefused, err)
+		}
+		return protocol.Held{}, err
+	}
+	lost, released := make(chan string, 1), make(chan struct{})
+	go func() {
+		defer close(lost)
+		select {
+		case <-session.Done():
+			lost <- "the session is done"
+		case <-released:
+		}
+	}()
+	return protocol.Held{Token: uint64(mutex.Header().Revision), Lost: lost, Release: func(ctx context.Context) error {
+		if err := mutex.Unlock(ctx); err != nil {
+			return err
+		}
+		close(released)
+		return session.Close()
+	}}, nil
+}

@@ -1,0 +1,60 @@
+// Command redislock is github.com/bsm/redislock as a program for app lab try. Every option is the default, so it tries once. With the
+// argument retry it has LinearBackoff, as in the library's examples. The time to live is the lab's lease.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/bsm/redislock"
+	"github.com/redis/go-redis/v9"
+
+	"locklab/experiments/agent/protocol"
+)
+
+const backoff = 100 * time.Millisecond
+
+func main() {
+	claims, retry := protocol.Claims{Name: "redislock", Store: protocol.Redis, Extends: true}, redislock.NoRetry()
+	if len(os.Args) > 1 && os.Args[1] == "retry" {
+		claims.Name, retry = "redislock, retry", redislock.LinearBackoff(backoff)
+	}
+	err := protocol.Serve(os.Stdin, os.Stdout, claims, func(start protocol.Request) (protocol.Lock, error) {
+		locker := redislock.New(redis.NewClient(&redis.Options{Addr: start.Servers[0]}))
+		return func(ctx context.Context, r protocol.Request) (protocol.Held, error) {
+			options := &redislock.Options{RetryStrategy: retry}
+			if r.WaitMS == 0 {
+				options = nil
+			}
+			return acquire(ctx, locker, r, options)
+		}, nil
+	})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func acquire(ctx context.Context, locker *redislock.Client, r protocol.Request, options *redislock.Options) (protocol.Held, error) {
+	lock, err := locker.Obtain(ctx, r.Key, r.Lease(), options)
+	if errors.Is(err, redislock.ErrNotObtained) {
+		err = fmt.Errorf("%w: %w", protocol.ErrRefused, err)
+	}
+	if err != nil {
+		return protocol.Held{}, err
+	}
+	return protocol.Held{
+		Release: func(ctx context.Context) error { return notHeld(lock.Release(ctx)) },
+		Extend:  func(ctx context.Context) error { return notHeld(lock.Refresh(ctx, r.Lease(), nil)) },
+	}, nil
+}
+
+func notHeld(err error) error {
+	if errors.Is(err, redislock.ErrLockNotHeld) || errors.Is(err, redislock.ErrNotObtained) {
+		return protocol.ErrNotHeld
+	}
+	return err
+}

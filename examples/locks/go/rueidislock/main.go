@@ -1,0 +1,72 @@
+// Command rueidislock is github.com/redis/rueidis/rueidislock as a program for app lab try. KeyMajority is 1 and NoLoopTracking is set, as
+// its README has them for one server. With the argument defaults neither is set. KeyValidity is the lab's lease, and not 5 s.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/redis/rueidis"
+	"github.com/redis/rueidis/rueidislock"
+
+	"locklab/experiments/agent/protocol"
+)
+
+func main() {
+	claims := protocol.Claims{Name: "rueidislock", Store: protocol.Redis, Renews: true, Tells: true, Messages: true}
+	options := rueidislock.LockerOption{KeyMajority: 1, NoLoopTracking: true}
+	if len(os.Args) > 1 && os.Args[1] == "defaults" {
+		claims.Name, options = "rueidislock, defaults", rueidislock.LockerOption{}
+	}
+	err := protocol.Serve(os.Stdin, os.Stdout, claims, func(start protocol.Request) (protocol.Lock, error) {
+		options.ClientOption, options.KeyValidity = rueidis.ClientOption{InitAddress: start.Servers}, start.Lease()
+		locker, err := rueidislock.NewLocker(options)
+		return func(ctx context.Context, r protocol.Request) (protocol.Held, error) { return acquire(ctx, locker, r) }, err
+	})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func acquire(ctx context.Context, locker rueidislock.Locker, r protocol.Request) (protocol.Held, error) {
+	lock := locker.WithContext
+	if r.WaitMS == 0 {
+		lock = locker.TryWithContext
+	}
+	// The wait is bounded by ctx, and the lock must outlive the wait: it ends with the context that it was acquired with.
+	waits, abandon := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, abandon)
+	held, release, err := lock(waits, r.Key)
+	switch {
+	case err == nil && !stop():
+		release()
+		return protocol.Held{}, protocol.ErrRefused
+	case errors.Is(err, rueidislock.ErrNotLocked), ctx.Err() != nil && err != nil:
+		err = fmt.Errorf("%w: %w", protocol.ErrRefused, err)
+	}
+	if err != nil {
+		abandon()
+		return protocol.Held{}, err
+	}
+	lost, released := make(chan string, 1), make(chan struct{})
+	go func() {
+		defer close(lost)
+		select {
+		case <-held.Done():
+			lost <- context.Cause(held).Error()
+		case <-released:
+		}
+	}()
+	return protocol.Held{Lost: lost, Release: func(context.Context) error {
+		defer abandon()
+		if held.Err() != nil {
+			return protocol.ErrNotHeld
+		}
+		close(released)
+		release()
+		return nil
+	}}, nil
+}

@@ -1,0 +1,216 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"locklab/experiments"
+	"locklab/experiments/agent/protocol"
+	"locklab/experiments/try"
+	"locklab/internal/testenv"
+)
+
+// root is the folder from which the command runs.
+func TestMain(m *testing.M) {
+	if err := os.Chdir("../.."); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
+
+func lists(t *testing.T) (locks, rungs []Lock) {
+	t.Helper()
+	locks, rungs, err := readLocks()
+	if err != nil || len(locks) == 0 || len(rungs) != len(try.Exercise)+1 {
+		t.Fatalf("%d locks and %d rungs: %v", len(locks), len(rungs), err)
+	}
+	return locks, rungs
+}
+
+// The version of a library is the one of its manifest, in each form, and never that of another package with a similar name.
+func TestVersionIn(t *testing.T) {
+	for _, c := range []struct{ manifest, name, want string }{
+		{"require (\n\tgithub.com/a/lock-b v1.0.0\n\tgithub.com/a/lock v0.9.4 // indirect\n)", "github.com/a/lock", "0.9.4"},
+		{"<x>\n  <redisson.version>4.7.0</redisson.version>\n", "redisson.version", "4.7.0"},
+		{"python-redis-lock==4.0.1\nredis==8.1.0\n", "redis", "8.1.0"},
+		{`{"name": "redlock", "dependencies": {"@a/redlock": "1.4.0", "redlock": "4.2.0"}}`, "redlock", "4.2.0"},
+		{`{"dependencies": {"redlock": "^4.2.0"}}`, "redlock", ""}, // not exact
+		{"redis>=8.1.0", "redis", ""},
+		{"", "redis", ""},
+	} {
+		got, err := versionIn(c.manifest, c.name)
+		if got != c.want || (err == nil) != (c.want != "") {
+			t.Errorf("%q in %q: %q, %v; want %q", c.name, c.manifest, got, err, c.want)
+		}
+	}
+}
+
+// Each lock has a name of its own, and a library with an exact version. Each documented limit names rows that exist.
+func TestTheTableOfLocks(t *testing.T) {
+	locks, rungs := lists(t)
+	all, seen := slices.Concat(locks, rungs), make(map[string]bool)
+	for _, l := range all {
+		if seen[l.Name] || !regexp.MustCompile(`^[a-z0-9-]+$`).MatchString(l.Name) {
+			t.Errorf("the name %q is taken, or no name of a file", l.Name)
+		}
+		seen[l.Name] = true
+		if version, err := l.version(); err != nil || (version == "") != (l.Of.Package == "") {
+			t.Errorf("%s: version %q, %v", l.Name, version, err)
+		}
+		for _, limit := range l.Of.Limits {
+			if _, err := try.Chosen(strings.Fields(limit.Rows)); err != nil || !strings.HasPrefix(limit.URL, "https://") {
+				t.Errorf("%s: %+v: %v", l.Name, limit, err)
+			}
+		}
+	}
+	for _, wrong := range []string{"", "Redsync", "no-such-lock"} {
+		if _, err := named(all, wrong); err == nil || !strings.Contains(err.Error(), "redsync-five") {
+			t.Errorf("%q: %v", wrong, err)
+		}
+	}
+	if l, err := named(all, "redsync"); err != nil || l.Command != "store/locks/redsync" {
+		t.Errorf("redsync is %+v, %v", l, err)
+	}
+}
+
+// An adapter has at most 80 lines, so that a reader sees how the library is used. Each one is tried.
+func TestAdaptersAreShort(t *testing.T) {
+	const most = 80
+	locks, _ := lists(t)
+	commands := ""
+	for _, l := range locks {
+		commands += l.Command + "\n"
+	}
+	var adapters []string
+	for _, pattern := range []string{"go/*/main.go", "java/*.java", "python/*.py", "node/*.js"} {
+		files, _ := filepath.Glob("examples/locks/" + pattern)
+		if len(files) == 0 {
+			t.Errorf("no adapter is %s", pattern)
+		}
+		adapters = append(adapters, files...)
+	}
+	for _, file := range adapters {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(string(text), "\n"); n > most {
+			t.Errorf("%s has %d lines, and %d are allowed", file, n, most)
+		}
+		name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
+		if name == "main" {
+			name = filepath.Base(filepath.Dir(file))
+		}
+		if !strings.Contains(commands, name) {
+			t.Errorf("%s is tried by no lock of the table", file)
+		}
+	}
+}
+
+// madeUp are two locks: the first keeps all that it claims, with a token, and the second has a violation.
+func madeUp() []result {
+	rows := func(states map[string]try.State) (all []try.Score) {
+		for _, row := range try.Rows() {
+			state := try.NotClaimed
+			switch known, told := states[experiments.Number(row.ID)]; {
+			case told:
+				state = known
+			case row.Claim.Name == "":
+				state = try.Holds
+			}
+			all = append(all, try.Score{ID: row.ID, Title: row.Title, State: state})
+		}
+		return all
+	}
+	at := time.Date(2026, 11, 28, 1, 2, 3, 0, time.UTC)
+	good := &try.Scorecard{
+		Claims: protocol.Claims{Tokens: true, Renews: true, Tells: true}, Pace: 1, Ended: at, Took: 60, Redis: "redis-server 7",
+		Rows: rows(map[string]try.State{"T05": try.Holds, "T06": try.Holds, "T04": try.Holds}),
+	}
+	bad := &try.Scorecard{
+		Pace: 2.5, Ended: at.AddDate(0, 0, 1), Took: 60, Rows: rows(map[string]try.State{"T03": try.Violated, "T10": try.Inconclusive}),
+	}
+	for i, row := range bad.Rows {
+		if row.State == try.Violated {
+			bad.Rows[i].Why = "C and B\nboth | wrote 1"
+		}
+	}
+	documented := &Library{Title: "Bad", Package: "bad", Limits: []Limit{{"T03 T12", "It does not compare.", "https://a.example/bad"}}}
+	return []result{
+		{Lock{Name: "good", Of: &Library{Title: "Good", Package: "good"}, Language: "Go"}, Record{Version: "1.0", Scorecard: good}},
+		{Lock{Name: "bad", Of: documented, Language: "Node"}, Record{Scorecard: bad}},
+		{Lock{Name: "gone", Of: documented, Language: "Java"}, Record{Left: "no Maven"}},
+	}
+}
+
+// Each word of the page comes from a scorecard. The conclusions count, and a cell links what is documented. A violation has its line to
+// reproduce. A lock that was not tried is named with the reason.
+func TestThePageSaysWhatTheScorecardsSay(t *testing.T) {
+	text, err := pageOf(madeUp())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, says := range []string{
+		"# 2 lock libraries, tried",
+		"Without a fault 2 of 2 locks lost no update (T01). 1 of them violated none of their promises in this run.",
+		"Most violations, 1, are in T03",
+		"1 of 2 renew their lease", "1 of 2 tell the holder that its lock is lost. Both losses that were tried (T06) were told by: good.",
+		"1 of 2 have a fencing token: good. With 1 of these the resource refused",
+		"| good | holds | holds | holds |",
+		"| bad | holds | holds | [**violated**](https://a.example/bad) | holds | holds | holds | inconclusive | [holds](https://a.example/bad) |",
+		"| good | holds | holds | holds | no |", "| bad | no | no | no |",
+		`| bad | T03-late-release violated | C and B; both \| wrote 1 | [It does not compare.](https://a.example/bad) | `,
+		"| `make library NAME=bad ROW=T03` |",
+		"| bad | T10-cut-waiter inconclusive |", "| Good 1.0 (Go) |", "- gone: no Maven",
+		"2026-11-28 to 2026-11-29 (2 minutes of trials). The machine needed 1.0 to 2.5 times", "The servers of Redis were redis-server 7.",
+	} {
+		if !strings.Contains(text, says) {
+			t.Errorf("no %q in\n%s", says, text)
+		}
+	}
+	if _, err := pageOf(madeUp()[2:]); err == nil {
+		t.Error("a page without a scorecard")
+	}
+}
+
+// The part of the workshop has each step, its hint, and what each lock on the way violates.
+func TestTheRungsOfTheWorkshop(t *testing.T) {
+	text := rungsOf(madeUp()[:2])
+	for _, step := range try.Exercise {
+		if !strings.Contains(text, step.Name) || !strings.Contains(text, step.Defect) || !strings.Contains(text, step.Task) {
+			t.Errorf("no step %q in %s", step.Name, text)
+		}
+	}
+	if !strings.Contains(text, "| 9 | T03 |") && !strings.Contains(text, "| 8 | T03 |") || !strings.Contains(text, "| none | T11,") {
+		t.Errorf("the locks are %s", text)
+	}
+}
+
+// docs/libraries.md and the rungs of docs/workshop.md are those of the saved scorecards.
+func TestThePagesAreCurrent(t *testing.T) {
+	testenv.Check(t, testenv.Pages)
+	locks, rungs := lists(t)
+	all, err := results(locks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := pageOf(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(page); err != nil || string(text) != want {
+		t.Errorf("%s is not that of the scorecards (%v); run `go run ./internal/libraries page`", page, err)
+	}
+	steps, err := results(rungs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(workshop); err != nil || !strings.Contains(string(text), rungsOf(steps)) {
+		t.Errorf("the rungs of %s are not those of the scorecards (%v); run `go run ./internal/libraries page`", workshop, err)
+	}
+}

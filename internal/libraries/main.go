@@ -1,0 +1,90 @@
+// Command libraries builds the adapters of examples/locks, and tries each lock with `app lab try`. It writes docs/libraries.md and the
+// rungs of docs/workshop.md, and saves the scorecards in examples/locks/scorecards.
+//
+//	libraries                    tries all locks, and writes the pages (40 minutes)
+//	libraries save NAME          tries one lock, and writes its scorecard and the pages
+//	libraries show NAME [ROW]    tries one lock, or one row of it, and prints the scorecard. It writes no page
+//	libraries page               writes the pages from the saved scorecards
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"slices"
+	"strings"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "libraries:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	locks, rungs, err := readLocks()
+	if err != nil {
+		return err
+	}
+	chosen, job := slices.Concat(locks, rungs), "save"
+	if len(args) > 0 {
+		job = args[0]
+	}
+	if len(args) > 1 {
+		l, err := named(chosen, args[1])
+		if err != nil {
+			return err
+		}
+		chosen = []Lock{l}
+	}
+	switch {
+	case job == "save":
+		return errors.Join(saveAll(ctx, chosen), writePages(locks, rungs))
+	case job == "show" && len(chosen) == 1:
+		return show(ctx, chosen[0], args[2:])
+	case job == "page":
+		return writePages(locks, rungs)
+	}
+	return fmt.Errorf("it does not know %q; it knows save, save NAME, show NAME ROW, and page", strings.Join(args, " "))
+}
+
+// named is the lock with this name. The error lists all names.
+func named(locks []Lock, name string) (Lock, error) {
+	var known []string
+	for _, l := range locks {
+		if l.Name == name {
+			return l, nil
+		}
+		known = append(known, l.Name)
+	}
+	return Lock{}, fmt.Errorf("no lock is called %q; the names are %s", name, strings.Join(known, ", "))
+}
+
+// show builds a lock's adapter, and tries the lock or some of its rows.
+func show(ctx context.Context, l Lock, rows []string) error {
+	if err := errors.Join(build(ctx, lab), build(ctx, l.Language)); err != nil {
+		return err
+	}
+	argv := []string{"lab", "try", "--name", l.Name}
+	if len(rows) > 0 {
+		argv = append(argv, "--only", strings.Join(rows, ","))
+	}
+	c := exec.CommandContext(ctx, app, slices.Concat(argv, []string{"--"}, l.argv())...)
+	c.Stdout, c.Stderr = os.Stdout, os.Stderr
+	return judged(c.Run())
+}
+
+// judged is an error of `app lab try` unless the lock was tried: then the scorecard says what it came to.
+func judged(err error) error {
+	const inconclusive = 2 // the largest exit status with a scorecard
+	if ended := (*exec.ExitError)(nil); errors.As(err, &ended) && ended.ExitCode() <= inconclusive {
+		return nil
+	}
+	return err
+}
