@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,13 +22,13 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func lists(t *testing.T) (locks, rungs []Lock) {
+func lists(t *testing.T) Table {
 	t.Helper()
-	locks, rungs, err := readLocks()
-	if err != nil || len(locks) == 0 || len(rungs) != len(try.Exercise)+1 {
-		t.Fatalf("%d locks and %d rungs: %v", len(locks), len(rungs), err)
+	all, err := readTable()
+	if err != nil || len(all.Locks) == 0 || len(all.Rungs) != len(try.Exercise)+1 {
+		t.Fatalf("%d locks and %d rungs: %v", len(all.Locks), len(all.Rungs), err)
 	}
-	return locks, rungs
+	return all
 }
 
 // The version of a library is the one of its manifest, in each form, and never that of another package with a similar name.
@@ -52,8 +51,7 @@ func TestVersionIn(t *testing.T) {
 
 // Each lock has a name of its own, and a library with an exact version. Each documented limit names rows that exist.
 func TestTheTableOfLocks(t *testing.T) {
-	locks, rungs := lists(t)
-	all, seen := slices.Concat(locks, rungs), make(map[string]bool)
+	all, seen := lists(t).all(), make(map[string]bool)
 	for _, l := range all {
 		if seen[l.Name] || !regexp.MustCompile(`^[a-z0-9-]+$`).MatchString(l.Name) {
 			t.Errorf("the name %q is taken, or no name of a file", l.Name)
@@ -81,9 +79,8 @@ func TestTheTableOfLocks(t *testing.T) {
 // An adapter has at most 80 lines, so that a reader sees how the library is used. Each one is tried.
 func TestAdaptersAreShort(t *testing.T) {
 	const most = 80
-	locks, _ := lists(t)
 	commands := ""
-	for _, l := range locks {
+	for _, l := range lists(t).Locks {
 		commands += l.Command + "\n"
 	}
 	var adapters []string
@@ -151,7 +148,7 @@ func madeUp() []result {
 // Each word of the page comes from a scorecard. The conclusions count, and a cell links what is documented. A violation has its line to
 // reproduce. A lock that was not tried is named with the reason.
 func TestThePageSaysWhatTheScorecardsSay(t *testing.T) {
-	text, err := pageOf(madeUp())
+	text, err := pageOf(madeUp(), []*Library{{Title: "New", Left: "it needs more"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,14 +163,14 @@ func TestThePageSaysWhatTheScorecardsSay(t *testing.T) {
 		"| good | holds | holds | holds | no |", "| bad | no | no | no |",
 		`| bad | T03-late-release violated | C and B; both \| wrote 1 | [It does not compare.](https://a.example/bad) | `,
 		"| `make library NAME=bad ROW=T03` |",
-		"| bad | T10-cut-waiter inconclusive |", "| Good 1.0 (Go) |", "- gone: no Maven",
+		"| bad | T10-cut-waiter inconclusive |", "| Good 1.0 (Go) |", "- gone: no Maven.", "- New: it needs more.",
 		"2026-11-28 to 2026-11-29 (2 minutes of trials). The machine needed 1.0 to 2.5 times", "The servers of Redis were redis-server 7.",
 	} {
 		if !strings.Contains(text, says) {
 			t.Errorf("no %q in\n%s", says, text)
 		}
 	}
-	if _, err := pageOf(madeUp()[2:]); err == nil {
+	if _, err := pageOf(madeUp()[2:], nil); err == nil {
 		t.Error("a page without a scorecard")
 	}
 }
@@ -194,19 +191,19 @@ func TestTheRungsOfTheWorkshop(t *testing.T) {
 // docs/libraries.md and the rungs of docs/workshop.md are those of the saved scorecards.
 func TestThePagesAreCurrent(t *testing.T) {
 	testenv.Check(t, testenv.Pages)
-	locks, rungs := lists(t)
-	all, err := results(locks)
+	lists := lists(t)
+	all, err := results(lists.Locks)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := pageOf(all)
+	want, err := pageOf(all, lists.Left)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if text, err := os.ReadFile(page); err != nil || string(text) != want {
 		t.Errorf("%s is not that of the scorecards (%v); run `go run ./internal/libraries page`", page, err)
 	}
-	steps, err := results(rungs)
+	steps, err := results(lists.Rungs)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,7 @@ type Library struct {
 	Like    []string `json:"like"`    // titles whose limits it has, too
 	Limits  []Limit  `json:"limits"`
 	Locks   []Lock   `json:"locks"`
+	Left    string   `json:"left_out"` // why it has no lock here
 }
 
 // Limit is what the documentation of a library says of some rows.
@@ -41,34 +42,46 @@ type Lock struct {
 // exercise is the title of the locks from SETNX to a fencing token. They are no library.
 const exercise = "the exercise"
 
-// readLocks reads the table: the locks of libraries, and those of the exercise.
-func readLocks() (locks, rungs []Lock, err error) {
+// Table is what the file has.
+type Table struct {
+	Locks []Lock // of libraries
+	Rungs []Lock // of the exercise
+	Left  []*Library
+}
+
+// all are the locks that are tried.
+func (t Table) all() []Lock { return slices.Concat(t.Locks, t.Rungs) }
+
+func readTable() (t Table, err error) {
 	text, err := os.ReadFile(table)
 	if err != nil {
-		return nil, nil, fmt.Errorf("it runs in the root of the repository: %w", err)
+		return t, fmt.Errorf("it runs in the root of the repository: %w", err)
 	}
 	var all []*Library
 	if err := json.Unmarshal(text, &all); err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", table, err)
+		return t, fmt.Errorf("%s: %w", table, err)
 	}
 	for _, l := range all {
 		for _, title := range l.Like {
 			i := slices.IndexFunc(all, func(other *Library) bool { return other.Title == title })
 			if i < 0 {
-				return nil, nil, fmt.Errorf("%s: %s is like %q, which is no library there", table, l.Title, title)
+				return t, fmt.Errorf("%s: %s is like %q, which is no library there", table, l.Title, title)
 			}
 			l.Limits = slices.Concat(l.Limits, all[i].Limits)
 		}
 		for _, lock := range l.Locks {
 			lock.Of = l
 			if l.Title == exercise {
-				rungs = append(rungs, lock)
+				t.Rungs = append(t.Rungs, lock)
 			} else {
-				locks = append(locks, lock)
+				t.Locks = append(t.Locks, lock)
 			}
 		}
+		if l.Left != "" {
+			t.Left = append(t.Left, l)
+		}
 	}
-	return locks, rungs, nil
+	return t, nil
 }
 
 // limit is the first documented limit of a row, if there is one.

@@ -28,11 +28,11 @@ func main() {
 }
 
 func run(ctx context.Context, args []string) error {
-	locks, rungs, err := readLocks()
+	t, err := readTable()
 	if err != nil {
 		return err
 	}
-	chosen, job := slices.Concat(locks, rungs), "save"
+	chosen, job := t.all(), "save"
 	if len(args) > 0 {
 		job = args[0]
 	}
@@ -45,11 +45,11 @@ func run(ctx context.Context, args []string) error {
 	}
 	switch {
 	case job == "save":
-		return errors.Join(saveAll(ctx, chosen), writePages(locks, rungs))
+		return errors.Join(saveAll(ctx, chosen), writePages(t))
 	case job == "show" && len(chosen) == 1:
 		return show(ctx, chosen[0], args[2:])
 	case job == "page":
-		return writePages(locks, rungs)
+		return writePages(t)
 	}
 	return fmt.Errorf("it does not know %q; it knows save, save NAME, show NAME ROW, and page", strings.Join(args, " "))
 }

@@ -41,20 +41,20 @@ func results(of []Lock) (all []result, err error) {
 }
 
 // writePages writes docs/libraries.md, and the rungs of the workshop, from the saved scorecards.
-func writePages(locks, rungs []Lock) error {
-	all, err := results(locks)
-	steps, unread := results(rungs)
+func writePages(t Table) error {
+	all, err := results(t.Locks)
+	steps, unread := results(t.Rungs)
 	if err = errors.Join(err, unread); err != nil {
 		return err
 	}
-	text, err := pageOf(all)
+	text, err := pageOf(all, t.Left)
 	if err != nil {
 		return err
 	}
 	return errors.Join(os.WriteFile(page, []byte(text), 0o644), marked.Update(workshop, "rungs", rungsOf(steps)))
 }
 
-func pageOf(all []result) (string, error) {
+func pageOf(all []result, libraries []*Library) (string, error) {
 	left := slices.DeleteFunc(slices.Clone(all), func(r result) bool { return r.Left == "" })
 	all = slices.DeleteFunc(slices.Clone(all), func(r result) bool { return r.Left != "" })
 	must, may := rowsOf()
@@ -63,7 +63,7 @@ func pageOf(all []result) (string, error) {
 	}
 	var b strings.Builder
 	err := pageTemplate.Execute(&b, map[string]any{
-		"Libraries": len(librariesOf(all)), "Conclusions": conclusions(all), "All": all, "Left": left, "Rows": try.Rows(),
+		"Libraries": len(librariesOf(all)), "Conclusions": conclusions(all), "All": all, "Left": left, "LeftLibraries": libraries,
 		"Must": must, "May": may, "MustTable": tableOf(all, must), "MayTable": tableOf(all, may), "Violations": violationsOf(all),
 		"Costs": costsOf(all), "Limits": librariesOf(all), "When": whenOf(all), "Redis": redisOf(all),
 	})
