@@ -1,18 +1,19 @@
-"""Redlock of pottery (github.com/brainix/pottery) as a program for app lab try: one server, or five with the argument five.
+"""Redlock of pottery (github.com/brainix/pottery) as a program for app lab try: one server, or five with the argument five. With a second
+argument, extensions, it may be extended more often: pottery_lock.py one extensions
 
 Settings that are not the defaults:
 auto_release_time: it is the lease. The default is 10 s.
 blocking, timeout: they are the wait. By default a waiter waits without a bound.
-num_extensions: by default a lock is extended three times at most, and the lab extends it more often.
+num_extensions: with the argument extensions. By default a lock is extended three times at most.
 """
 import os, sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "template-python"))
 import lab
-from pottery import ExtendUnlockedLock, Redlock, ReleaseUnlockedLock
+from pottery import ExtendUnlockedLock, Redlock, ReleaseUnlockedLock, TooManyExtensions
 from redis import Redis
 
-EXTENSIONS = 1000
+EXTENSIONS = dict(num_extensions=1000) if sys.argv[2:] == ["extensions"] else {}
 
 
 class Grant:
@@ -35,6 +36,8 @@ def held(act):
         if len(e.redis_errors) > len(e.masters) // 2:
             raise
         return False
+    except TooManyExtensions:
+        return False
 
 
 def open(servers, lease_ms):
@@ -42,7 +45,7 @@ def open(servers, lease_ms):
     masters = {Redis(host=host, port=int(port)) for host, port in addresses}
 
     def acquire(key, wait_ms, lease_ms):
-        lock = Redlock(key=key, masters=masters, auto_release_time=lease_ms / 1000, num_extensions=EXTENSIONS)
+        lock = Redlock(key=key, masters=masters, auto_release_time=lease_ms / 1000, **EXTENSIONS)
         wait = dict(blocking=True, timeout=wait_ms / 1000) if wait_ms else dict(blocking=False)
         return Grant(lock) if lock.acquire(**wait) else None
 
@@ -50,9 +53,8 @@ def open(servers, lease_ms):
 
 
 if __name__ == "__main__":
-    modes = {(): ("pottery 3.0.1", "redis"), ("one",): ("pottery 3.0.1", "redis"), ("five",): ("pottery 3.0.1, five servers", "redlock")}
-    if tuple(sys.argv[1:]) not in modes:
-        print("pottery_lock.py: the argument is one, the default, or five", file=sys.stderr)
+    stores = {"one": "redis", "five": "redlock"}
+    if len(sys.argv) < 2 or sys.argv[1] not in stores or sys.argv[2:] not in ([], ["extensions"]):
+        print("pottery_lock.py: the arguments are one or five, and extensions for more than three of them", file=sys.stderr)
         sys.exit(64)
-    name, store = modes[tuple(sys.argv[1:])]
-    lab.serve(open, name=name, store=store, extends=True)
+    lab.serve(open, name=" ".join(["pottery", *sys.argv[1:]]), store=stores[sys.argv[1]], extends=True)

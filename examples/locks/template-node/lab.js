@@ -4,6 +4,7 @@ const readline = require("readline");
 const crypto = require("crypto");
 
 const send = (line) => process.stdout.write(JSON.stringify(line) + "\n");
+console.log = console.error; // stdout carries the lines of the protocol only, whatever a lock prints
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 // serve answers the lab until it sends stop. open(servers, leaseMs) returns acquire(key, waitMs, leaseMs), which returns a grant, or null.
@@ -62,12 +63,16 @@ function attempts(LockClass, claims) {
     const lock = new LockClass(connect(servers[0]));
     return async (key, waitMs, leaseMs) => {
       const [end, owner] = [Date.now() + waitMs, crypto.randomUUID()];
-      let token;
-      while ((token = await lock.acquire(key, owner, leaseMs)) === null) {
+      let [token, asked] = [null, 0];
+      while (!token) {
+        asked = Date.now();
+        token = await lock.acquire(key, owner, leaseMs);
+        if (token === undefined) throw new Error("acquire has returned nothing: return null, a token, or 1");
+        if (token) break;
         if (Date.now() >= end) return null;
         await sleep(20);
       }
-      const grant = { over: false, token: claims.tokens ? token : null };
+      const grant = { over: false, token: claims.tokens ? token : null, good: asked };
       grant.extend = () => lock.renew(key, owner, leaseMs);
       grant.release = () => {
         grant.over = true;
@@ -80,19 +85,19 @@ function attempts(LockClass, claims) {
   serve(open, claims);
 }
 
-// keep renews every third of the lease, until the release or a loss. An error is no loss before the lease is over.
+// keep renews every third of the lease, until the release or a loss. An error is no loss before the lease is over: the server has set the
+// expiry at the time good, or later.
 async function keep(grant, leaseMs, tells) {
-  let good = Date.now(); // the server extended the lease at that time, or later
   for (let reason = ""; !reason; ) {
     await sleep(leaseMs / 3);
     if (grant.over) return;
     const asked = Date.now();
     try {
-      if (await grant.extend()) good = asked;
+      if (await grant.extend()) grant.good = asked;
       else reason = "a renewal found another owner, or none";
     } catch (err) {
       console.error("a renewal failed:", String(err));
-      if (Date.now() - good > leaseMs) reason = "no renewal has succeeded for a whole lease";
+      if (Date.now() - grant.good > leaseMs) reason = "no renewal has succeeded for a whole lease: " + err;
     }
     if (reason && tells && !grant.over) grant.lost(reason);
   }

@@ -1,12 +1,13 @@
 """The protocol of docs/protocol.md, with the standard library only. serve is for any lock; attempts is for a class that tries once."""
 import json, os, queue, socket, sys, threading, time, uuid
 
-output = threading.Lock()
+output, stdout = threading.Lock(), sys.stdout
+sys.stdout = sys.stderr  # stdout carries the lines of the protocol only, whatever a lock prints
 
 
 def send(**line):
     with output:
-        print(json.dumps({k: v for k, v in line.items() if v is not None}), flush=True)
+        print(json.dumps({k: v for k, v in line.items() if v is not None}), file=stdout, flush=True)
 
 
 def text(e):
@@ -74,8 +75,15 @@ def serve(open, name, store="redis", **claims):
 class Attempt:
     """A grant of a class that tries once."""
 
-    def __init__(self, lock, key, owner, lease_ms, token):
-        self.lock, self.key, self.owner, self.lease_ms, self.token, self.over = lock, key, owner, lease_ms, token, threading.Event()
+    def __init__(self, lock, key, owner, lease_ms):
+        self.lock, self.key, self.owner, self.lease_ms, self.over = lock, key, owner, lease_ms, threading.Event()
+        self.token, self.good = None, time.monotonic()  # the server set the expiry at that time, or later
+
+    def acquire(self):
+        """Tries once. A false value of the class is a refusal."""
+        self.good = time.monotonic()
+        self.token = self.lock.acquire(self.key, self.owner, self.lease_ms)
+        return self.token
 
     def release(self):
         self.over.set()
@@ -86,18 +94,17 @@ class Attempt:
 
     def keep(self, tells):
         """Renews every third of the lease, until the release or a loss. An error is no loss before the lease is over."""
-        good = time.monotonic()  # the server extended the lease at that time, or later
         while not self.over.wait(self.lease_ms / 3000):
             asked, reason = time.monotonic(), None
             try:
                 if self.extend():
-                    good = asked
+                    self.good = asked
                 else:
                     reason = "a renewal found another owner, or none"
             except Exception as e:
                 print("a renewal failed:", text(e), file=sys.stderr, flush=True)
-                if time.monotonic() - good > self.lease_ms / 1000:
-                    reason = "no renewal has succeeded for a whole lease"
+                if time.monotonic() - self.good > self.lease_ms / 1000:
+                    reason = "no renewal has succeeded for a whole lease: " + text(e)
             if reason and not self.over.is_set():
                 return tells and self.lost(reason)
 
@@ -109,12 +116,13 @@ def attempts(lock_class, name, **claims):
         lock = lock_class(Redis(servers[0]))
 
         def acquire(key, wait_ms, lease_ms):
-            end, owner = time.monotonic() + wait_ms / 1000, uuid.uuid4().hex
-            while (token := lock.acquire(key, owner, lease_ms)) is None:
+            end, grant = time.monotonic() + wait_ms / 1000, Attempt(lock, key, uuid.uuid4().hex, lease_ms)
+            while not grant.acquire():
                 if time.monotonic() >= end:
                     return None
                 time.sleep(0.02)
-            grant = Attempt(lock, key, owner, lease_ms, token if claims.get("tokens") else None)
+            if not claims.get("tokens"):
+                grant.token = None
             if claims.get("renews"):
                 threading.Thread(target=grant.keep, args=(claims.get("tells_loss"),), daemon=True).start()
             return grant
@@ -144,6 +152,13 @@ class Redis:
                 self.sock = None
                 raise
 
+    def _item(self):
+        """An item of an array may be an error. The items behind it must be read, too."""
+        try:
+            return self._reply()
+        except ValueError as e:
+            return e
+
     def _reply(self):
         line = self.reader.readline()
         if not line.endswith(b"\r\n"):
@@ -154,5 +169,5 @@ class Redis:
         if kind == b"$":
             return None if rest == "-1" else self.reader.read(int(rest) + 2)[:-2].decode()
         if kind == b"*":
-            return [self._reply() for _ in range(int(rest))]
+            return [self._item() for _ in range(int(rest))]
         return int(rest) if kind == b":" else rest
