@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"locklab/experiments"
 	"locklab/experiments/try"
 )
 
@@ -18,6 +19,7 @@ type triedLock struct {
 	Counts []countOf
 	Failed []try.Score // rows that do not hold
 	Step   *try.Step   // of the exercise, that is next; nil: the lock is none of the exercise, or it is done
+	Again  []string    // rows of that step that were inconclusive
 	Done   bool        // with the exercise
 }
 
@@ -55,6 +57,11 @@ func lockOf(card *try.Scorecard) triedLock {
 		l.Done = done
 		if !done {
 			l.Step = &step
+			for _, row := range l.Failed {
+				if number := experiments.Number(row.ID); row.State == try.Inconclusive && slices.Contains(step.Rows, number) {
+					l.Again = append(l.Again, number)
+				}
+			}
 		}
 	}
 	return l

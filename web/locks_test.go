@@ -37,6 +37,15 @@ func TestTheExerciseHasANextStep(t *testing.T) {
 		}
 		held = append(held, step.Rows...)
 	}
+	inconclusive := &try.Scorecard{Name: "my lock", Rows: rows(held...)}
+	for i, row := range inconclusive.Rows {
+		if row.ID[:3] == try.Exercise[2].Rows[0] {
+			inconclusive.Rows[i].State = try.Inconclusive
+		}
+	}
+	if l := lockOf(inconclusive); len(l.Again) != 1 || l.Again[0] != try.Exercise[2].Rows[0] {
+		t.Errorf("with an inconclusive row: %+v", l)
+	}
 	if l := lockOf(&try.Scorecard{Name: "my lock", Rows: rows(held...)}); !l.Done || l.Step != nil {
 		t.Errorf("after all steps: %+v", l)
 	}

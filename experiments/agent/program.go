@@ -94,6 +94,9 @@ func (p *Program) stop() error {
 	return err
 }
 
+// LastLine is the last line that the program has written to its stderr; empty: there is none.
+func (p *Program) LastLine() string { return Short([]byte(p.running.LastLine())) }
+
 // receive passes answers on until the program ends, or prints a line that is none.
 func (p *Program) receive() {
 	defer close(p.ended)

@@ -9,6 +9,7 @@ import (
 
 	"locklab/experiments/agent"
 	"locklab/experiments/clients"
+	"locklab/history"
 	"locklab/stack"
 	"locklab/stack/faultproxy"
 )
@@ -27,9 +28,18 @@ func (b *bench) start(ctx context.Context, name string) *process {
 	})
 	b.Must(b.program.sameAs(hello))
 	near, wires := b.servers.OverProxies()
+	b.Cleanup(func() error {
+		if line := copied.LastLine(); line != "" {
+			b.Record(history.Event{Timeline: name, Kind: history.Note, Name: stderr, Text: line})
+		}
+		return nil
+	})
 	copied.Connect(ctx, near.Addrs, b.lease)
 	return &process{copied, b, wires}
 }
+
+// stderr is the name of the event with the last line that a copy has written there.
+const stderr = "stderr"
 
 // held is a lock that the program says it holds.
 type held struct {

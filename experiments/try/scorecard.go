@@ -9,6 +9,7 @@ import (
 
 	"locklab/experiments"
 	"locklab/experiments/agent/protocol"
+	"locklab/history"
 )
 
 // State is what a row came to.
@@ -64,7 +65,8 @@ type Score struct {
 	ID       string                         `json:"id"`
 	Title    string                         `json:"title"`
 	State    State                          `json:"state"`
-	Why      string                         `json:"why,omitempty"` // it does not hold
+	Why      string                         `json:"why,omitempty"`    // it does not hold
+	Stderr   string                         `json:"stderr,omitempty"` // the last line there of a copy, when it does not hold
 	Variants []experiments.VariantJudgement `json:"variants,omitempty"`
 	Measures []experiments.Measured         `json:"measures,omitempty"`
 	Took     float64                        `json:"took_s"`
@@ -145,8 +147,14 @@ func ScoreOf(s experiments.Saved, rows []Row) Score {
 	case state == Holds && row.Measures:
 		state = OnlyMeasured
 	}
+	said := ""
+	for _, e := range s.Record.Events {
+		if e.Kind == history.Note && e.Name == stderr && (state == Violated || state == Inconclusive) {
+			said = e.Text
+		}
+	}
 	return Score{
-		ID: s.Experiment.ID, Title: s.Experiment.Title, State: state, Why: why, Variants: s.Judgement.Variants,
+		ID: s.Experiment.ID, Title: s.Experiment.Title, State: state, Why: why, Stderr: said, Variants: s.Judgement.Variants,
 		Measures: measures, Took: s.Record.Took.Seconds(), Saved: s,
 	}
 }

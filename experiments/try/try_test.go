@@ -302,6 +302,9 @@ func TestHostilePrograms(t *testing.T) {
 			if row := card.Rows[0]; row.State != try.Inconclusive || !strings.Contains(row.Why, says) {
 				t.Errorf("%v does not say %q", states(card), says)
 			}
+			if said := map[string]string{"crash": "no such server", "noise": "the end"}[name]; card.Rows[0].Stderr != said {
+				t.Errorf("the last line on stderr is %q, want %q", card.Rows[0].Stderr, said)
+			}
 		})
 	}
 }

@@ -9,45 +9,56 @@ import (
 	"locklab/experiments/try"
 )
 
-// conclusions are the three sentences of the page. Each number and each name in them comes from the scorecards.
+// Rows of the conclusions.
+const exclusion, told, late, restart = "T01-exclusion", "T06-told", "T05-pause", "T11-restart"
+
+// conclusions are the three of the page. Each number and each name in them comes from the scorecards.
 func conclusions(all []result) []string {
-	return []string{excluded(all), silent(all), fenced(all)}
+	return []string{violations(all), silent(all), fenced(all)}
 }
 
-// excluded says what all locks have in common, and which of them violate nothing.
-func excluded(all []result) string {
-	without := keep(all, func(r result) bool { return r.Count(try.Violated) == 0 })
-	exclusion := keep(all, func(r result) bool { return r.score("T01-exclusion").State == try.Holds })
-	text := fmt.Sprintf("Without a fault %d of %d locks lost no update (T01). ", len(exclusion), len(all))
-	row, most := "", 0
-	for _, one := range try.Rows() {
-		if n := len(keep(all, func(r result) bool { return r.score(one.ID).State == try.Violated })); n > most {
-			row, most = fmt.Sprintf("%s, %q", experiments.Number(one.ID), one.Title), n
+// violations says how many ways violate a promise, and which promise most of them violate.
+func violations(all []result) string {
+	violated := keep(all, func(r result) bool { return r.Count(try.Violated) > 0 })
+	open := keep(all, func(r result) bool { return r.Count(try.Violated) == 0 && r.Count(try.Inconclusive) > 0 })
+	text := fmt.Sprintf("%d ways to lock were tried. Without a fault, an update was lost by: %s (T01). "+
+		"%d of the %d violate a promise that they must keep or claim", len(all), names(in(all, exclusion, try.Violated)), len(violated), len(all))
+	if len(open) > 0 {
+		text += fmt.Sprintf(", and %d more have a row that could not be judged", len(open))
+	}
+	var rows []string
+	most := 1
+	for _, row := range try.Rows() {
+		switch n := len(in(all, row.ID, try.Violated)); {
+		case n > most:
+			rows, most = []string{titled(row)}, n
+		case n == most:
+			rows = append(rows, titled(row))
 		}
 	}
-	text += fmt.Sprintf("%d of them violated none of their promises in this run.", len(without))
-	if most > 0 {
-		text += fmt.Sprintf(" Most violations, %d, are in %s.", most, row)
+	if len(rows) > 0 {
+		text += fmt.Sprintf(". Most often violated, by %d: %s", most, strings.Join(rows, "; "))
 	}
-	return text
+	return text + "."
 }
+
+func titled(row try.Row) string { return fmt.Sprintf("%s, %q", experiments.Number(row.ID), row.Title) }
 
 // silent says which locks end under a holder that does not learn of it.
 func silent(all []result) string {
 	renews := claiming(all, func(c protocol.Claims) bool { return c.Renews })
 	tells := claiming(all, func(c protocol.Claims) bool { return c.Tells })
-	held := keep(tells, func(r result) bool { return r.score("T06-told").State == try.Holds })
-	return fmt.Sprintf("%s renew their lease by themselves. %s tell the holder that its lock is lost. "+
-		"Both losses that were tried (T06) were told by: %s.",
-		count(renews, all), count(tells, all), names(held))
+	return fmt.Sprintf("%d of %d claim to renew their lease, and %d claim to tell the holder that its lock is lost. T06 tries two losses. "+
+		"Both were told by: %s. One was not told by: %s.",
+		len(renews), len(all), len(tells), names(in(all, told, try.Holds)), names(in(all, told, try.Violated)))
 }
 
 // fenced says which locks have tokens.
 func fenced(all []result) string {
 	tokens := claiming(all, func(c protocol.Claims) bool { return c.Tokens })
-	held := keep(tokens, func(r result) bool { return r.score("T05-pause").State == try.Holds })
-	return fmt.Sprintf("%s have a fencing token: %s. With %d of these the resource refused the late write of a paused holder (T05).",
-		count(tokens, all), names(tokens), len(held))
+	return fmt.Sprintf("%d of %d claim a fencing token. The resource refused the late write of a paused holder with: %s (T05). "+
+		"After a restart without data a token was not larger with: %s (T11).",
+		len(tokens), len(all), names(in(all, late, try.Holds)), names(in(all, restart, try.Violated)))
 }
 
 func keep(all []result, wanted func(result) bool) (kept []result) {
@@ -59,19 +70,22 @@ func keep(all []result, wanted func(result) bool) (kept []result) {
 	return kept
 }
 
+// in are those whose row came to a state.
+func in(all []result, id string, state try.State) []result {
+	return keep(all, func(r result) bool { return r.score(id).State == state })
+}
+
 func claiming(all []result, claim func(protocol.Claims) bool) []result {
 	return keep(all, func(r result) bool { return claim(r.Claims) })
 }
 
-func count(some, all []result) string { return fmt.Sprintf("%d of %d", len(some), len(all)) }
-
 func names(of []result) string {
-	if len(of) == 0 {
-		return "none"
-	}
 	var all []string
 	for _, r := range of {
 		all = append(all, r.Name)
+	}
+	if len(all) == 0 {
+		return "none"
 	}
 	return strings.Join(all, ", ")
 }

@@ -36,6 +36,7 @@ type Lock struct {
 	Command  string   `json:"command"`  // after `app lab try --`
 	Settings string   `json:"settings"` // that are not the library's defaults, and why
 	Best     bool     `json:"best"`     // it is a second way: with the setting that helps
+	Without  string   `json:"without"`  // rows whose documented limit this way does not have
 	Of       *Library `json:"-"`
 }
 
@@ -85,9 +86,9 @@ func readTable() (t Table, err error) {
 }
 
 // limit is the first documented limit of a row, if there is one.
-func (l *Library) limit(number string) (found Limit, documented bool) {
-	for _, one := range l.Limits {
-		if strings.Contains(one.Rows, number) {
+func (l Lock) limit(number string) (found Limit, documented bool) {
+	for _, one := range l.Of.Limits {
+		if strings.Contains(one.Rows, number) && !strings.Contains(l.Without, number) {
 			return one, true
 		}
 	}

@@ -2,7 +2,7 @@
 // rungs of docs/workshop.md, and saves the scorecards in examples/locks/scorecards.
 //
 //	libraries                    tries all locks, and writes the pages (40 minutes)
-//	libraries save NAME          tries one lock, and writes its scorecard and the pages
+//	libraries save NAME [ROW]    tries one lock, or one row of it, and writes its scorecard and the pages
 //	libraries show NAME [ROW]    tries one lock, or one row of it, and prints the scorecard. It writes no page
 //	libraries page               writes the pages from the saved scorecards
 package main
@@ -16,7 +16,11 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
+	"time"
 )
+
+// stopping is how long the lab may take to end when it is interrupted.
+const stopping = 20 * time.Second
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -45,13 +49,17 @@ func run(ctx context.Context, args []string) error {
 	}
 	switch {
 	case job == "save":
-		return errors.Join(saveAll(ctx, chosen), writePages(t))
+		err := saveAll(ctx, chosen, args[min(2, len(args)):])
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return errors.Join(err, writePages(t))
 	case job == "show" && len(chosen) == 1:
 		return show(ctx, chosen[0], args[2:])
 	case job == "page":
 		return writePages(t)
 	}
-	return fmt.Errorf("it does not know %q; it knows save, save NAME, show NAME ROW, and page", strings.Join(args, " "))
+	return fmt.Errorf("it does not know %q; it knows save, save NAME ROW, show NAME ROW, and page", strings.Join(args, " "))
 }
 
 // named is the lock with this name. The error lists all names.
@@ -75,15 +83,22 @@ func show(ctx context.Context, l Lock, rows []string) error {
 	if len(rows) > 0 {
 		argv = append(argv, "--only", strings.Join(rows, ","))
 	}
-	c := exec.CommandContext(ctx, app, slices.Concat(argv, []string{"--"}, l.argv())...)
+	c := program(ctx, l, argv)
 	c.Stdout, c.Stderr = os.Stdout, os.Stderr
 	return judged(c.Run())
+}
+
+// program is a run of the lab on a lock. At the end of ctx the lab is interrupted, so that it stops its servers.
+func program(ctx context.Context, l Lock, argv []string) *exec.Cmd {
+	c := exec.CommandContext(ctx, app, slices.Concat(argv, []string{"--"}, l.argv())...)
+	c.Cancel, c.WaitDelay = func() error { return c.Process.Signal(os.Interrupt) }, stopping
+	return c
 }
 
 // judged is an error of `app lab try` unless the lock was tried: then the scorecard says what it came to.
 func judged(err error) error {
 	const inconclusive = 2 // the largest exit status with a scorecard
-	if ended := (*exec.ExitError)(nil); errors.As(err, &ended) && ended.ExitCode() <= inconclusive {
+	if ended := (*exec.ExitError)(nil); errors.As(err, &ended) && ended.Exited() && ended.ExitCode() <= inconclusive {
 		return nil
 	}
 	return err

@@ -47,6 +47,11 @@ func writePages(t Table) error {
 	if err = errors.Join(err, unread); err != nil {
 		return err
 	}
+	for _, r := range steps {
+		if r.Scorecard == nil {
+			return fmt.Errorf("%s has no scorecard: %s; the pages are as they were", r.Name, r.Left)
+		}
+	}
 	text, err := pageOf(all, t.Left)
 	if err != nil {
 		return err
@@ -55,8 +60,8 @@ func writePages(t Table) error {
 }
 
 func pageOf(all []result, libraries []*Library) (string, error) {
-	left := slices.DeleteFunc(slices.Clone(all), func(r result) bool { return r.Left == "" })
-	all = slices.DeleteFunc(slices.Clone(all), func(r result) bool { return r.Left != "" })
+	left := slices.DeleteFunc(slices.Clone(all), func(r result) bool { return r.Scorecard != nil })
+	all = slices.DeleteFunc(slices.Clone(all), func(r result) bool { return r.Scorecard == nil })
 	must, may := rowsOf()
 	if len(all) == 0 {
 		return "", errors.New("no lock was tried")
@@ -120,7 +125,7 @@ var states = map[try.State]string{
 // cell is the result of a row. It links what the documentation says of it.
 func (r result) cell(id string) string {
 	text := states[r.score(id).State]
-	if limit, documented := r.Of.limit(experiments.Number(id)); documented {
+	if limit, documented := r.limit(experiments.Number(id)); documented {
 		return fmt.Sprintf("[%s](%s)", text, limit.URL)
 	}
 	return text
@@ -149,7 +154,7 @@ func violationsOf(all []result) (found []violation) {
 				continue
 			}
 			v := violation{result: r, Score: score, Number: experiments.Number(score.ID), Limit: "-"}
-			if limit, documented := r.Of.limit(v.Number); documented {
+			if limit, documented := r.limit(v.Number); documented {
 				v.Limit = fmt.Sprintf("[%s](%s)", limit.Says, limit.URL)
 			}
 			v.Why = strings.ReplaceAll(experiments.OneLine(v.Why), "|", `\|`)
@@ -183,9 +188,12 @@ func costsOf(all []result) (costs []cost) {
 			return "-"
 		}
 		const packets, sections = "packets per section", "sections"
+		granted := measured(sections, "burst of 666 requests")
+		if why := r.score(id).Why; why != "" {
+			granted = experiments.OneLine(why)
+		}
 		costs = append(costs, cost{
-			r.Name, measured(packets, "one process"), measured(packets, "four processes"), measured(packets, "burst of 666 requests"),
-			measured(sections, "burst of 666 requests"),
+			r.Name, measured(packets, "one process"), measured(packets, "four processes"), measured(packets, "burst of 666 requests"), granted,
 		})
 	}
 	return costs

@@ -2,15 +2,14 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"locklab/experiments/try"
@@ -28,8 +27,9 @@ type Record struct {
 	*try.Scorecard
 }
 
-// saveAll tries locks one after another. A lock that cannot be built or started is left out, and its record says why.
-func saveAll(ctx context.Context, chosen []Lock) error {
+// saveAll tries locks one after another. A lock that cannot be built or started is left out: its record says why, unless it has a scorecard
+// of before.
+func saveAll(ctx context.Context, chosen []Lock, rows []string) (failed error) {
 	if err := build(ctx, lab); err != nil {
 		return err
 	}
@@ -39,26 +39,40 @@ func saveAll(ctx context.Context, chosen []Lock) error {
 		if _, done := built[l.Language]; !done {
 			built[l.Language] = build(ctx, l.Language)
 		}
-		err := built[l.Language]
-		var r Record
-		if err == nil {
-			r, err = l.tried(ctx)
+		before, err := saved(l)
+		if err = cmp.Or(err, built[l.Language]); err == nil {
+			err = l.try(ctx, before, rows)
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			r = Record{Left: err.Error()}
-		}
-		if err := r.save(l); err != nil {
-			return err
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", l.Name, err))
+			if before.Scorecard == nil {
+				failed = errors.Join(failed, Record{Left: err.Error()}.save(l))
+			}
 		}
 	}
-	return nil
+	return failed
 }
 
-// tried is the scorecard of a lock. Rows that are inconclusive are tried again.
+// try tries a lock and saves its scorecard. With rows only these are tried, and the others are those of before.
+func (l Lock) try(ctx context.Context, before Record, rows []string) error {
+	r, err := before, error(nil)
+	if len(rows) == 0 || r.Scorecard == nil {
+		r, err = l.tried(ctx)
+	} else if newer, failed := l.once(ctx, rows); failed == nil {
+		r.Take(newer)
+	} else {
+		err = failed
+	}
+	if r.Scorecard == nil {
+		return err
+	}
+	return errors.Join(err, r.save(l))
+}
+
+// tried is the scorecard of a lock. Rows that are inconclusive are tried again. With an error there may be a scorecard of the first time.
 func (l Lock) tried(ctx context.Context) (r Record, err error) {
 	if r.Version, err = l.version(); err != nil {
 		return r, err
@@ -92,7 +106,7 @@ func (l Lock) once(ctx context.Context, rows []string) (*try.Scorecard, error) {
 		argv = append(argv, "--only", strings.Join(rows, ","))
 	}
 	var out, said bytes.Buffer
-	c := exec.CommandContext(ctx, app, slices.Concat(argv, []string{"--"}, l.argv())...)
+	c := program(ctx, l, argv)
 	c.Stdout, c.Stderr = &out, &said
 	if err := judged(c.Run()); err != nil {
 		lines := strings.Split(strings.TrimSpace(said.String()), "\n")
@@ -118,7 +132,11 @@ func (r Record) save(l Lock) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(file(l), append(text, '\n'), 0o644)
+	part := file(l) + ".part"
+	if err := os.WriteFile(part, append(text, '\n'), 0o644); err != nil {
+		return err
+	}
+	return os.Rename(part, file(l))
 }
 
 func saved(l Lock) (r Record, err error) {

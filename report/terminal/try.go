@@ -29,6 +29,9 @@ func Scorecard(c *try.Scorecard, screen Screen) string {
 		}
 		why := fmt.Sprintf("%s: %s: %s", row.ID, State(row.State, screen.Colour), experiments.OneLine(row.Why))
 		fmt.Fprintf(&b, "%s\n", screen.Fit(why, 0))
+		if row.Stderr != "" {
+			fmt.Fprintf(&b, "%s\n", screen.Fit("The program's last line on stderr: "+experiments.OneLine(row.Stderr), 0))
+		}
 		for _, v := range row.Variants {
 			if v.Verdict == experiments.Unexpected {
 				fmt.Fprintf(&b, "\n%s:\n%s\n", v.Name, experiments.PrintableLines(history.Timelines(v.Evidence)))

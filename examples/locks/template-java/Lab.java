@@ -399,7 +399,13 @@ public final class Lab {
           return new String(text, 0, length, UTF_8);
         case '*':
           List<Object> all = new ArrayList<>();
-          for (int n = Integer.parseInt(rest); n > 0; n--) all.add(reply());
+          for (int n = Integer.parseInt(rest); n > 0; n--) {
+            try {
+              all.add(reply());
+            } catch (IllegalStateException e) { // the items behind an error must be read, too
+              all.add(e);
+            }
+          }
           return all;
         default:
           return rest;

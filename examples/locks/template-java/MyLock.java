@@ -2,7 +2,7 @@ import java.io.IOException;
 
 /** Your lock, as a program for app lab try. This one is SETNX and DEL: mend it, or put yours in its place. Lab.java has the protocol. */
 public class MyLock implements Lab.SimpleLock {
-  private final Lab.Redis redis; // sends a command: redis.call("GET", key), or redis.number("DEL", key)
+  private final Lab.Redis redis; // sends a command: redis.call("GET", key); redis.number("DEL", key) where the reply is a number
 
   MyLock(Lab.Redis redis) {
     this.redis = redis;
@@ -22,7 +22,7 @@ public class MyLock implements Lab.SimpleLock {
 
   /** The key stays held for leaseMs from now. Returns 0 when the owner does not hold it. */
   @Override
-  public long renew(String key, String owner, long leaseMs) {
+  public long renew(String key, String owner, long leaseMs) throws IOException {
     return 1; // does nothing yet
   }
 

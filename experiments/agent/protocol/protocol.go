@@ -111,7 +111,10 @@ func Parse(line []byte) (a Answer, err error) {
 	if err = strict.Decode(&a); err == nil && strict.More() {
 		err = errors.New("it has more than one object")
 	}
-	if err != nil {
+	switch {
+	case err != nil && strings.Contains(err.Error(), "into uint64"):
+		return a, fmt.Errorf("its token must be a positive whole number, written as a string: %w", err)
+	case err != nil:
 		return a, fmt.Errorf("it is no JSON object of the protocol (logs belong on stderr): %w", err)
 	}
 	switch {

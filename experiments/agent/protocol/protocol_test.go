@@ -77,6 +77,7 @@ func TestTheSchemaAndTheTypesAgree(t *testing.T) {
 func TestParseRefuses(t *testing.T) {
 	valid := schema(t)
 	for line, says := range map[string]string{
+		`{"type":"granted","id":"a","token":"OK"}`: "its token must be a positive whole number",
 		`log: connected`:               "no JSON object",
 		`[]`:                           "no JSON object",
 		`{"type":"acquired","id":"1"}`: `no answer has the type "acquired"`,

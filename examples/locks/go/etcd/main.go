@@ -1,6 +1,6 @@
 // Command etcd is go.etcd.io/etcd/client/v3/concurrency as a program for app lab try. Each acquire has a session of its own, as in the
 // package's examples: a session that locks twice is granted twice. The TTL of a session is the lab's lease, rounded up to whole seconds,
-// and not 60 s. The fencing token is the revision of etcd at the grant.
+// and not 60 s. The fencing token is the revision of etcd at the grant. With the argument done the holder is told when the session is done.
 package main
 
 import (
@@ -17,10 +17,13 @@ import (
 )
 
 func main() {
-	claims := protocol.Claims{Name: "etcd concurrency", Store: protocol.Etcd, Renews: true, Tells: true, Tokens: true, Messages: true}
+	claims := protocol.Claims{Name: "etcd concurrency", Store: protocol.Etcd, Renews: true, Tokens: true, Messages: true}
+	claims.Tells = len(os.Args) > 1 && os.Args[1] == "done"
 	err := protocol.Serve(os.Stdin, os.Stdout, claims, func(start protocol.Request) (protocol.Lock, error) {
 		client, err := etcd.New(etcd.Config{Endpoints: start.Servers, DialTimeout: 5 * time.Second})
-		return func(ctx context.Context, r protocol.Request) (protocol.Held, error) { return acquire(ctx, client, r) }, err
+		return func(ctx context.Context, r protocol.Request) (protocol.Held, error) {
+			return acquire(ctx, client, r, claims.Tells)
+		}, err
 	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -28,7 +31,7 @@ func main() {
 	}
 }
 
-func acquire(ctx context.Context, client *etcd.Client, r protocol.Request) (protocol.Held, error) {
+func acquire(ctx context.Context, client *etcd.Client, r protocol.Request, tells bool) (protocol.Held, error) {
 	ttl := (r.Lease() + time.Second - 1) / time.Second
 	session, err := concurrency.NewSession(client, concurrency.WithTTL(int(ttl)))
 	if err != nil {
@@ -51,7 +54,9 @@ func acquire(ctx context.Context, client *etcd.Client, r protocol.Request) (prot
 		defer close(lost)
 		select {
 		case <-session.Done():
-			lost <- "the session is done"
+			if tells {
+				lost <- "the session is done"
+			}
 		case <-released:
 		}
 	}()
@@ -60,6 +65,7 @@ func acquire(ctx context.Context, client *etcd.Client, r protocol.Request) (prot
 			return err
 		}
 		close(released)
-		return session.Close()
+		_ = session.Close() // without it the session ends with its TTL
+		return nil
 	}}, nil
 }

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/go-redsync/redsync/v4"
 	pool "github.com/go-redsync/redsync/v4/redis"
@@ -58,8 +57,7 @@ func open(start protocol.Request, best bool) (protocol.Lock, error) {
 			}
 			return protocol.Held{}, err
 		}
-		until := time.Until(mutex.Until())
-		return protocol.Held{Until: until, Release: mine(mutex.UnlockContext), Extend: mine(mutex.ExtendContext)}, nil
+		return protocol.Held{Release: mine(mutex.UnlockContext), Extend: mine(mutex.ExtendContext)}, nil
 	}, nil
 }
 

@@ -30,7 +30,7 @@ func Serve(claims protocol.Claims, open func(*redis.Client) Lock) {
 		// One command is sent once: a repeated SETNX would find the key of the first one.
 		lock := open(redis.NewClient(&redis.Options{Addr: start.Servers[0], MaxRetries: -1, ReadTimeout: time.Second}))
 		return func(ctx context.Context, r protocol.Request) (protocol.Held, error) {
-			g := grant{lock, claims, r.Key, rand.Text(), r.Lease()}
+			g := grant{Lock: lock, claims: claims, key: r.Key, owner: rand.Text(), lease: r.Lease()}
 			return g.acquire(ctx, r.WaitMS > 0)
 		}, nil
 	})
@@ -45,11 +45,13 @@ type grant struct {
 	claims     protocol.Claims
 	key, owner string
 	lease      time.Duration
+	good       time.Time // the server set the expiry at that time, or later
 }
 
 // acquire tries until ctx ends, or once.
 func (g grant) acquire(ctx context.Context, waits bool) (protocol.Held, error) {
 	for {
+		g.good = time.Now()
 		switch token, err := g.Acquire(ctx, g.key, g.owner, g.lease); {
 		case err != nil:
 			return protocol.Held{}, err
@@ -69,9 +71,12 @@ func (g grant) acquire(ctx context.Context, waits bool) (protocol.Held, error) {
 func (g grant) held(token uint64) protocol.Held {
 	ctx, released := context.WithCancel(context.Background())
 	lost := make(chan string, 1)
-	if g.claims.Renews {
-		go g.renew(ctx, lost)
-	}
+	go func() {
+		defer close(lost)
+		if g.claims.Renews {
+			g.renew(ctx, lost)
+		}
+	}()
 	h := protocol.Held{Lost: lost, Release: func(ctx context.Context) error {
 		released()
 		return answered(g.Release(ctx, g.key, g.owner))
@@ -84,8 +89,9 @@ func (g grant) held(token uint64) protocol.Held {
 
 // renew renews until the release, or until the lock is lost. An error is no loss before the lease is over.
 func (g grant) renew(ctx context.Context, lost chan<- string) {
-	good := time.Now() // the server extended the lease at that time, or later
-	for tick := time.NewTicker(g.lease / 3); ; {
+	tick := time.NewTicker(g.lease / 3)
+	defer tick.Stop()
+	for {
 		select {
 		case <-ctx.Done():
 			return
@@ -94,12 +100,13 @@ func (g grant) renew(ctx context.Context, lost chan<- string) {
 		asked, reason := time.Now(), "a renewal found another owner, or none"
 		switch held, err := g.Renew(ctx, g.key, g.owner, g.lease); {
 		case held:
-			good = asked
+			g.good = asked
 			continue
-		case err != nil && time.Since(good) < g.lease:
+		case err != nil && time.Since(g.good) < g.lease:
+			fmt.Fprintln(os.Stderr, "a renewal failed:", err)
 			continue
 		case err != nil:
-			reason = "no renewal has succeeded for a whole lease"
+			reason = "no renewal has succeeded for a whole lease: " + err.Error()
 		}
 		if g.claims.Tells && ctx.Err() == nil {
 			lost <- reason
