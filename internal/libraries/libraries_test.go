@@ -159,7 +159,8 @@ func TestThePageSaysWhatTheScorecardsSay(t *testing.T) {
 	}
 	for _, says := range []string{
 		"# 2 lock libraries, tried",
-		"2 ways to lock were tried. Without a fault, an update was lost by: none (T01). 1 of the 2 violate a promise that they must keep or claim.",
+		"2 ways to lock were tried. Without a fault, an update was lost by: none (T01).",
+		"1 of the 2 violate a promise that they must keep or claim.",
 		`Most often violated, by 1: T03, "a late release frees nobody else's lock".`,
 		"1 of 2 claim to renew their lease, and 1 claim to tell", "Both were told by: good. One was not told by: none.",
 		"1 of 2 claim a fencing token. The resource refused the late write of a paused holder with: good (T05).", "not larger with: none (T11)",
