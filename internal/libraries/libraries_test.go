@@ -131,7 +131,7 @@ func madeUp() []result {
 	}
 	at := time.Date(2026, 11, 28, 1, 2, 3, 0, time.UTC)
 	good := &try.Scorecard{
-		Claims: protocol.Claims{Tokens: true, Renews: true, Tells: true}, Pace: 1, Ended: at, Took: 60, Redis: "redis-server 7",
+		Claims: protocol.Claims{Store: "etcd", Tokens: true, Renews: true, Tells: true}, Pace: 1, Ended: at, Took: 60, Redis: "redis-server 7",
 		Rows: rows(map[string]try.State{"T05": try.Holds, "T06": try.Holds, "T04": try.Holds}),
 	}
 	bad := &try.Scorecard{
@@ -158,18 +158,18 @@ func TestThePageSaysWhatTheScorecardsSay(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, says := range []string{
-		"# 2 lock libraries, tried",
-		"2 ways to lock were tried. Without a fault, an update was lost by: none (T01).",
+		"# 2 locks of libraries, tried in 2 ways",
+		"2 ways to lock were tried, 0 of them with this lab's locks. Four processes with short sections lost an update with: none (T01).",
 		"1 of the 2 violate a promise that they must keep or claim.",
 		`Most often violated, by 1: T03, "a late release frees nobody else's lock".`,
-		"1 of 2 claim to renew their lease, and 1 claim to tell", "Both were told by: good. One was not told by: none.",
+		"1 of 2 claim to renew their lease, and 1 claim to tell", "Both were reported by: good. One was not reported by: none.",
 		"1 of 2 claim a fencing token. The resource refused the late write of a paused holder with: good (T05).", "not larger with: none (T11)",
 		"| good | holds | holds | holds |",
 		"| bad | holds | holds | [**violated**](https://a.example/bad) | holds | holds | holds | inconclusive | [holds](https://a.example/bad) |",
-		"| good | holds | holds | holds | no |", "| bad | no | no | no |",
-		`| bad | T03-late-release violated | C and B; both \| wrote 1 | [It does not compare.](https://a.example/bad) | `,
+		"| good | holds | holds | holds | n/a | n/a |", "| bad | no | no | no | no | n/a |",
+		`| bad | T03-late-release violated | C and B; both \| wrote 1 | none | [It does not compare.](https://a.example/bad) | `,
 		"| `make library NAME=bad ROW=T03` |",
-		"| bad | T10-cut-waiter inconclusive |", "| Good 1.0 (Go) |", "- gone: no Maven.", "- New: it needs more.",
+		"| bad | T10-cut-waiter inconclusive |", "| Good 1.0 (Go, etcd) |", "- gone: no Maven.", "- New: it needs more.",
 		"2026-11-28 to 2026-11-29 (2 minutes of trials). The machine needed 1.0 to 2.5 times", "The servers of Redis were redis-server 7.",
 	} {
 		if !strings.Contains(text, says) {
@@ -190,7 +190,7 @@ func TestTheConclusionsCount(t *testing.T) {
 	row := slices.IndexFunc(three[0].Rows, func(s try.Score) bool { return s.ID == exclusion })
 	three[0].Rows[row].State = try.Inconclusive
 	got := violations(three)
-	for _, says := range []string{"4 ways", "lost by: none", "3 of the 4 violate", "1 more have a row", "Most often violated, by 3: T03"} {
+	for _, says := range []string{"4 ways", "update with: none", "3 of the 4 violate", "1 more have a row", "Most often violated, by 3: T03"} {
 		if !strings.Contains(got, says) {
 			t.Errorf("no %q in %s", says, got)
 		}
@@ -199,9 +199,18 @@ func TestTheConclusionsCount(t *testing.T) {
 	if got := violations(madeUp()[:1]); strings.Contains(got, "Most often") || !strings.Contains(got, "0 of the 1 violate") {
 		t.Errorf("without a violation: %s", got)
 	}
-	if got := violations(append(three[:1:1], three[1])); !strings.Contains(got, "lost by: good") || !strings.Contains(got, "by 1: T01") ||
+	if got := violations(append(three[:1:1], three[1])); !strings.Contains(got, "update with: good") || !strings.Contains(got, "by 1: T01") ||
 		!strings.Contains(got, "; T03") {
 		t.Errorf("with a tie: %s", got)
+	}
+}
+
+// Another way to use the library, with which the row holds, is named.
+func TestAWayThatHolds(t *testing.T) {
+	two := madeUp()[:2]
+	two[0].Of = two[1].Of
+	if found := violationsOf(two); len(found) != 2 || found[0].Better != "good" {
+		t.Errorf("found are %+v", found)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"text/template"
 
 	"locklab/experiments"
+	"locklab/experiments/agent/protocol"
 	"locklab/experiments/try"
 	"locklab/internal/marked"
 )
@@ -68,7 +69,8 @@ func pageOf(all []result, libraries []*Library) (string, error) {
 	}
 	var b strings.Builder
 	err := pageTemplate.Execute(&b, map[string]any{
-		"Libraries": len(librariesOf(all)), "Conclusions": conclusions(all), "All": all, "Left": left, "LeftLibraries": libraries,
+		"Libraries": len(librariesOf(all)), "Ways": len(keep(all, ofLibrary)), "Conclusions": conclusions(all), "All": all,
+		"Left": left, "LeftLibraries": libraries,
 		"Must": must, "May": may, "MustTable": tableOf(all, must), "MayTable": tableOf(all, may), "Violations": violationsOf(all),
 		"Costs": costsOf(all), "Limits": librariesOf(all), "When": whenOf(all), "Redis": redisOf(all),
 	})
@@ -125,11 +127,28 @@ var states = map[try.State]string{
 // cell is the result of a row. It links what the documentation says of it.
 func (r result) cell(id string) string {
 	text := states[r.score(id).State]
+	if r.score(id).State == try.NotClaimed && !r.applies(id) {
+		return "n/a"
+	}
 	if limit, documented := r.limit(experiments.Number(id)); documented {
 		return fmt.Sprintf("[%s](%s)", text, limit.URL)
 	}
 	return text
 }
+
+// applies is false of a row for other servers than those of the lock.
+func (r result) applies(id string) bool {
+	switch row := try.Rows()[slices.IndexFunc(try.Rows(), func(row try.Row) bool { return row.ID == id })]; row.Claim.Name {
+	case "store " + protocol.RedLock:
+		return r.Claims.Store == protocol.RedLock
+	case restartClaim:
+		return !r.Claims.Tokens
+	}
+	return true
+}
+
+// restartClaim is the claim of T11: the lab restarts no other servers.
+const restartClaim = "tokens over redis or redlock"
 
 func (r result) score(id string) try.Score {
 	i := slices.IndexFunc(r.Rows, func(s try.Score) bool { return s.ID == id })
@@ -145,6 +164,7 @@ type violation struct {
 	try.Score
 	Number string
 	Limit  string
+	Better string // other ways to use the library, with which the row holds
 }
 
 func violationsOf(all []result) (found []violation) {
@@ -157,6 +177,9 @@ func violationsOf(all []result) (found []violation) {
 			if limit, documented := r.limit(v.Number); documented {
 				v.Limit = fmt.Sprintf("[%s](%s)", limit.Says, limit.URL)
 			}
+			v.Better = names(keep(all, func(other result) bool {
+				return other.Of == r.Of && other.score(score.ID).State == try.Holds
+			}))
 			v.Why = strings.ReplaceAll(experiments.OneLine(v.Why), "|", `\|`)
 			found = append(found, v)
 		}
