@@ -129,14 +129,7 @@ func inQueue(
 	t testing.TB, admin *clientv3.Client, lock lockstrategy.Strategy, n int, options ...lockstrategy.Option,
 ) <-chan *lockstrategy.Lease {
 	t.Helper()
-	granted := make(chan *lockstrategy.Lease, 1)
-	go func() {
-		lease, err := lock.Acquire(testenv.Context(t), "k", options...)
-		if err != nil {
-			t.Error(err)
-		}
-		granted <- lease
-	}()
+	granted := inBackground(t, lock, "k", options...)
 	testenv.Eventually(t, "it waits in the queue", func() bool { return len(etcdKeys(t, admin, "k")) == n })
 	return granted
 }

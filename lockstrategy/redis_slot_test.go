@@ -1,6 +1,7 @@
 package lockstrategy_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -48,7 +49,7 @@ func TestALockWhoseSlotMoves(t *testing.T) {
 		t.Fatalf("the release says %v", err)
 	}
 	waiting := make(chan error, 1)
-	go func() {
+	testenv.Go(t, func(ctx context.Context) {
 		lease, err := two.Acquire(ctx, key)
 		if err == nil && lease.FencingToken() <= held.FencingToken() {
 			t.Errorf("token %d was followed by %d", held.FencingToken(), lease.FencingToken())
@@ -57,7 +58,7 @@ func TestALockWhoseSlotMoves(t *testing.T) {
 			err = lease.Release(ctx)
 		}
 		waiting <- err
-	}()
+	})
 	// A caller is told why it got no lock, also behind another one in its process.
 	impatient, asked := make(chan error, 2), time.Now()
 	for range cap(impatient) {

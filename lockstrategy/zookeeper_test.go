@@ -114,15 +114,8 @@ func TestZooKeeperSessionExpires(t *testing.T) {
 	z := must(lockstrategy.NewZooKeeper([]string{addr}, cfg))(t)
 	lock := behindCohort(t, false, z, z.Close, lockstrategy.HandOff{})
 	lease := granted(t, lock, t.Name())
-	waiter := make(chan *lockstrategy.Lease)
 	other := granted(t, open(t, lockstrategy.NameZooKeeper, lockstrategy.Backends{ZooKeeper: []string{addr}}), t.Name()+"/other")
-	go func() {
-		lease, err := lock.Acquire(t.Context(), t.Name()+"/other")
-		if err != nil {
-			t.Error(err)
-		}
-		waiter <- lease
-	}()
+	waiter := inBackground(t, lock, t.Name()+"/other")
 	admin := newZooKeeperAdmin(t, addr)
 	testenv.Eventually(t, "it waits", func() bool { return len(admin.entries(t, t.Name()+"/other")) == 2 })
 	network.expire(t, addr)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // attempts is how often servers are started: another program may have taken their ports by the time they open them.
@@ -30,9 +31,9 @@ func taken(err error) bool {
 }
 
 // atFreeAddr calls start with another free address while that is taken. redis-server cannot choose a free port itself.
-func atFreeAddr(start func(addr string) error) error {
+func (s *Stack) atFreeAddr(start func(addr string) error) error {
 	return whileTaken(func() error {
-		addrs, err := FreeAddrs(1)
+		addrs, err := s.FreeAddrs(1)
 		if err == nil {
 			err = start(addrs[0])
 		}
@@ -40,26 +41,87 @@ func atFreeAddr(start func(addr string) error) error {
 	})
 }
 
+// FreeAddrs returns n different addresses of the loopback interface at which no server listens now. They belong to s until
+// Close: no other stack, in any process, is given them, not even while the server there restarts. Other programs may take one.
+func (s *Stack) FreeAddrs(n int) (addrs []string, err error) {
+	numbers, err := allPorts.take(n)
+	s.mu.Lock()
+	s.ports = append(s.ports, numbers...)
+	s.mu.Unlock()
+	for _, port := range numbers {
+		addrs = append(addrs, loopback(port))
+	}
+	return addrs, err
+}
+
 // Ports of servers are below those that the systems give to clients (from 32768 on Linux, from 49152 on macOS). Otherwise a server that is
 // started again at its address could find a client there. No port of docker-compose.yml or of deploy/participant is among them.
 const (
 	firstPort = 27_000
-	ports     = 3_000
+	blocks    = 60
+	blockSize = 50 // one process needs several blocks for many stacks
 )
 
-// FreeAddrs returns n different addresses of the loopback interface at which no server listens at this moment.
-func FreeAddrs(n int) (addrs []string, err error) {
-	for tries := 0; len(addrs) < n; tries++ {
-		l, failed := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", firstPort+rand.N(ports)))
-		if failed == nil {
-			defer l.Close() // when all are known, or one would be chosen twice
-			addrs = append(addrs, l.Addr().String())
-		} else if tries >= ports {
-			return nil, fmt.Errorf("stack: no free port: %w", failed)
+// portPool is the ports of this process. Each is in a block that no other process has: to own a block is to listen at its first port.
+type portPool struct {
+	mu    sync.Mutex
+	owned []net.Listener
+	free  []int // the one that was given back last is the last
+}
+
+var allPorts portPool
+
+// take returns n ports that nobody has and at which nobody listens.
+func (p *portPool) take(n int) (taken []int, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var inUse []int // by programs without a stack
+	defer func() { p.free = append(p.free, inUse...) }()
+	for len(taken) < n {
+		if len(p.free) == 0 {
+			if err := p.claim(); err != nil {
+				return taken, err
+			}
+		}
+		port := p.free[0]
+		p.free = p.free[1:]
+		if l, err := net.Listen("tcp", loopback(port)); err == nil {
+			l.Close()
+			taken = append(taken, port)
+		} else {
+			inUse = append(inUse, port)
 		}
 	}
-	return addrs, nil
+	return taken, nil
 }
+
+// claim makes one more block this process's, until it ends.
+func (p *portPool) claim() error {
+	var failed error
+	for _, block := range rand.Perm(blocks) {
+		first := firstPort + block*blockSize
+		l, err := net.Listen("tcp", loopback(first))
+		if err != nil {
+			failed = err
+			continue
+		}
+		p.owned = append(p.owned, l)
+		for port := first + 1; port < first+blockSize; port++ {
+			p.free = append(p.free, port)
+		}
+		return nil
+	}
+	return fmt.Errorf("stack: no free port from %d to %d: %w", firstPort, firstPort+blocks*blockSize-1, failed)
+}
+
+// giveBack lets other stacks of this process have the ports.
+func (p *portPool) giveBack(ports []int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.free = append(p.free, ports...)
+}
+
+func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
 func portOf(addr string) int {
 	_, port, _ := net.SplitHostPort(addr)

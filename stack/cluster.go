@@ -40,7 +40,7 @@ func (s *Stack) cluster(ctx context.Context, t *Topology) error {
 
 // clusterNode starts a node, and returns at which port the others reach its cluster bus. With proxies that is another one's.
 func (s *Stack) clusterNode(ctx context.Context, name string, t *Topology) (node *Node, bus int, err error) {
-	err = atFreeAddr(func(addr string) error {
+	err = s.atFreeAddr(func(addr string) error {
 		node, bus, err = s.clusterNodeAt(ctx, name, t, addr)
 		return err
 	})

@@ -71,7 +71,7 @@ func (s *Stack) etcdCluster(ctx context.Context, n int, proxied bool, settings [
 
 // etcd starts a cluster at free addresses.
 func (s *Stack) etcd(ctx context.Context, program []string, n int, proxied bool, settings []string) (*Etcd, error) {
-	addrs, err := FreeAddrs(2 * n)
+	addrs, err := s.FreeAddrs(2 * n)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func (s *Stack) etcd(ctx context.Context, program []string, n int, proxied bool,
 			}
 		}
 		m.data = filepath.Join(s.dir, fmt.Sprint(m.Name, "-", portOf(m.Addr)))
-		m.ready, m.start = m.reads, func() (*Process, error) {
+		m.ready, m.start = m.serving, func() (*Process, error) {
 			argv := slices.Concat(program, m.flags(token, strings.Join(cluster, ",")), settings)
 			return s.start(command{name: m.Name, argv: argv})
 		}
@@ -124,9 +124,23 @@ func (m *Member) LoseDisk() error {
 	return os.RemoveAll(m.data)
 }
 
+// serving returns nil when the member serves. Another server may have taken the port, and answers as well.
+func (m *Member) serving(ctx context.Context) (says string, err error) {
+	var cluster struct{ Members []struct{ PeerURLs []string } }
+	if err := m.ask(ctx, "cluster/member/list", struct{}{}, &cluster); err != nil {
+		return "", err
+	}
+	for _, member := range cluster.Members {
+		if slices.Contains(member.PeerURLs, "http://"+m.announced()) {
+			return "", m.reads(ctx)
+		}
+	}
+	return "", fmt.Errorf("another server answers at %s", m.Addr)
+}
+
 // reads returns nil when a linearizable read succeeds: the member knows a leader that a majority follows.
-func (m *Member) reads(ctx context.Context) (says string, err error) {
-	return "", m.ask(ctx, "kv/range", map[string]any{"key": "YQ==", "count_only": true}, &struct{}{})
+func (m *Member) reads(ctx context.Context) error {
+	return m.ask(ctx, "kv/range", map[string]any{"key": "YQ==", "count_only": true}, &struct{}{})
 }
 
 // leads reports whether the member leads and serves.
@@ -135,8 +149,7 @@ func (m *Member) leads(ctx context.Context) (bool, error) {
 	if err != nil || status.Leader != status.Header.MemberID {
 		return false, err
 	}
-	_, err = m.reads(ctx)
-	return true, err
+	return true, m.reads(ctx)
 }
 
 // memberStatus has ids as decimal numbers.
@@ -155,7 +168,7 @@ func (m *Member) status(ctx context.Context) (status memberStatus, err error) {
 func (m *Member) ask(ctx context.Context, path string, request, reply any) error {
 	select {
 	case <-m.Done():
-		return fmt.Errorf("stack: %s has ended", m.Name)
+		return fmt.Errorf("stack: %s has ended: %s", m.Name, m.lastOutput())
 	default:
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Second) // a member that is paused does not answer

@@ -15,7 +15,7 @@ type Instance struct {
 	Name string // as in its answers
 	URL  string // http://host:port
 
-	start func(ctx context.Context, more ...string) (*Instance, error) // it anew, with more arguments
+	start func(context.Context) (*Instance, error) // it anew
 }
 
 // Instance starts an app instance and waits until it serves. argv must make it log in JSON: the line that contains its
@@ -27,9 +27,7 @@ func (s *Stack) Instance(ctx context.Context, name string, argv ...string) (*Ins
 		return nil, err
 	}
 	i := &Instance{Process: p}
-	i.start = func(ctx context.Context, more ...string) (*Instance, error) {
-		return s.Instance(ctx, name, slices.Concat(argv, more)...)
-	}
+	i.start = func(ctx context.Context) (*Instance, error) { return s.Instance(ctx, name, argv...) }
 	return i, await(ctx, p, func(context.Context) error {
 		return p.findOutput(func(line string) bool {
 			var start struct{ URL, Instance string }
@@ -40,15 +38,15 @@ func (s *Stack) Instance(ctx context.Context, name string, argv ...string) (*Ins
 	})
 }
 
-// Restart kills the instance, unless it has ended, and starts it again. more follows its arguments: they must make it listen where it did
-// before, because a balancer keeps its address. The instance must not be used meanwhile.
-func (i *Instance) Restart(ctx context.Context, more ...string) (proof string, err error) {
+// Restart kills the instance, unless it has ended, and starts it again. Its arguments must name its address, one of [Stack.FreeAddrs],
+// because a balancer keeps that. The instance must not be used meanwhile.
+func (i *Instance) Restart(ctx context.Context) (proof string, err error) {
 	i.Kill()
 	before, err := i.Ended()
 	if err != nil {
 		return "", err
 	}
-	again, err := i.start(ctx, more...)
+	again, err := i.start(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -78,7 +78,7 @@ func (s *Stack) MariaDB(ctx context.Context, settings ...string) (*Database, err
 		return s.start(command{name: d.Name, argv: argv})
 	}
 	d.ready = func(ctx context.Context) (string, error) { return "", createIn(ctx, d.Addr, dir) }
-	err = d.startAtFreeAddr(ctx)
+	err = s.startAtFreeAddr(ctx, &d.Restartable)
 	d.DSN = "root@tcp(" + d.Addr + ")/" + DatabaseName
 	return d, err
 }

@@ -44,7 +44,7 @@ func (s *Stack) Memcached(ctx context.Context, settings ...string) (*Memcached, 
 		}
 		return s.start(command{name: "memcached", argv: append(argv, settings...)})
 	}
-	return m, m.startAtFreeAddr(ctx)
+	return m, s.startAtFreeAddr(ctx, &m.Restartable)
 }
 
 // answers returns nil when the server answers with its process id. Another server may have taken the port, and answers as well.

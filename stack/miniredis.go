@@ -23,7 +23,7 @@ func (s *Stack) miniredis(ctx context.Context, name string) (*Node, error) {
 	n.ready = func(context.Context) (string, error) {
 		return "", n.Server.(*Process).findOutput(func(line string) bool { return line == listening })
 	}
-	return n, n.startAtFreeAddr(ctx)
+	return n, s.startAtFreeAddr(ctx, &n.Restartable)
 }
 
 // serveMiniredis serves until SIGTERM, at the address in its environment. Keys expire by the real clock, which is read at each command,

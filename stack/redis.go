@@ -65,7 +65,7 @@ func (s *Stack) Redis(ctx context.Context, name string, real bool, settings ...s
 		}
 		return s.start(command{name: name, argv: append(argv, settings...)})
 	}
-	return n, n.startAtFreeAddr(ctx)
+	return n, s.startAtFreeAddr(ctx, &n.Restartable)
 }
 
 // answers returns nil when the server answers with its process id. Another server may have taken the port, and answers as well.

@@ -104,9 +104,9 @@ func awaitLeader[S interface {
 	return leader, err
 }
 
-// startAtFreeAddr starts the server at a free address, and waits until it is ready.
-func (r *Restartable) startAtFreeAddr(ctx context.Context) error {
-	err := atFreeAddr(func(addr string) error {
+// startAtFreeAddr starts a server at a free address, and waits until it is ready.
+func (s *Stack) startAtFreeAddr(ctx context.Context, r *Restartable) error {
+	err := s.atFreeAddr(func(addr string) error {
 		r.Addr = addr
 		if err := r.launch(); err != nil {
 			return err

@@ -43,7 +43,7 @@ func (s *Stack) sentinel(ctx context.Context, t *Topology) error {
 			}
 			return s.start(command{name: name, argv: []string{"redis-server", conf, "--sentinel"}})
 		}
-		if err := node.startAtFreeAddr(ctx); err != nil {
+		if err := s.startAtFreeAddr(ctx, &node.Restartable); err != nil {
 			return err
 		}
 		t.Sentinels = append(t.Sentinels, node)

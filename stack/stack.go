@@ -21,6 +21,7 @@ type Stack struct {
 
 	mu    sync.Mutex
 	parts []stopper // in the order in which they were started
+	ports []int     // that its servers have
 }
 
 type stopper interface{ Stop() error }
@@ -54,13 +55,14 @@ func (s *Stack) Dir() string { return s.dir }
 // Close stops everything, the last started first, and removes the directory. It returns when no process is left.
 func (s *Stack) Close() error {
 	s.mu.Lock()
-	parts := s.parts
-	s.parts = nil
+	parts, ports := s.parts, s.ports
+	s.parts, s.ports = nil, nil
 	s.mu.Unlock()
 	var err error
 	for _, part := range slices.Backward(parts) {
 		err = errors.Join(err, part.Stop())
 	}
+	allPorts.giveBack(ports)
 	return errors.Join(err, s.lifeline.Close(), s.watched.Close(), os.RemoveAll(s.dir))
 }
 

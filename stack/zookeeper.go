@@ -96,7 +96,7 @@ func (s *Stack) ensemble(ctx context.Context, n int, proxied bool) (nodes []*Zoo
 			return nil, err
 		}
 	}
-	addrs, err := FreeAddrs(3 * n) // for clients, for the other servers, for elections
+	addrs, err := s.FreeAddrs(3 * n) // for clients, for the other servers, for elections
 	if err != nil {
 		return nil, err
 	}

@@ -69,7 +69,7 @@ func testViewsGoOn(t *testing.T, m moving) {
 		return nil
 	}
 	stop, moved, longest := make(chan struct{}), 0, time.Duration(0)
-	go func() {
+	testenv.Go(t, func(context.Context) {
 		defer close(stop)
 		err := more()
 		for began := time.Now(); err == nil && (moved == 0 || time.Since(began) < moveFor); moved++ {
@@ -82,7 +82,7 @@ func testViewsGoOn(t *testing.T, m moving) {
 		if err != nil {
 			t.Error(err)
 		}
-	}()
+	})
 	const clients = 16
 	views, err := burst.SustainViews(ctx, target, m.version, clients, stop, tell)
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/url"
 	"slices"
 	"time"
 
@@ -217,11 +216,7 @@ func (s *server) do(ctx context.Context, what string, t *stack.Topology) (proof 
 	if s.instance == nil {
 		return s.node.Restartable.Restart(ctx) // a replica gets its keys back immediately, so the node need not be empty
 	}
-	u, err := url.Parse(s.instance.URL)
-	if err != nil {
-		return "", err
-	}
-	return s.instance.Restart(ctx, "--listen="+u.Host)
+	return s.instance.Restart(ctx)
 }
 
 func (s *server) pid() int {

@@ -242,10 +242,10 @@ func Stack(t testing.TB) *stack.Stack {
 	return s
 }
 
-// FreeAddr returns an address of the loopback interface for a server that a test starts a moment later.
+// FreeAddr returns an address of the loopback interface for a server that a test starts later. No other test is given it meanwhile.
 func FreeAddr(t testing.TB) string {
 	t.Helper()
-	addrs, err := stack.FreeAddrs(1)
+	addrs, err := Stack(t).FreeAddrs(1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -275,6 +275,14 @@ func Context(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), longestStart)
 	t.Cleanup(cancel)
 	return ctx
+}
+
+// Go calls f in the background. The test waits for f before it ends, so f may report to t. ctx ends as [Context] does, and with the test.
+func Go(t testing.TB, f func(ctx context.Context)) {
+	ctx, cancel := context.WithTimeout(t.Context(), longestStart)
+	ended := make(chan struct{})
+	go func() { defer close(ended); f(ctx) }()
+	t.Cleanup(func() { cancel(); <-ended })
 }
 
 // Engines runs test over miniredis, which is always there, and over a real redis-server.

@@ -103,6 +103,7 @@ func (c trial) lostAfterHandOff() {
 // losesAfterHandOff hands first's lease off to a caller that loses it by cause. A third caller goes on.
 func (c trial) losesAfterHandOff(client Client, first *lockstrategy.Lease, cause func()) {
 	done := make(chan struct{})
+	c.Cleanup(func() { <-done }) // it reports to the case
 	go func() {
 		defer close(done)
 		c.worksUntilLoss(context.Background(), client, cause)

@@ -1,0 +1,119 @@
+//go:build unix
+
+package stack_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"locklab/internal/testenv"
+	"locklab/stack"
+)
+
+const manyAddrs = 150 // two random choices of so many ports share some
+
+// addrsRole prints addresses of its process, and keeps them until its input ends.
+var addrsRole = stack.Role("addresses of a test", func(in io.Reader, out io.Writer) int {
+	s, err := stack.New()
+	if err != nil {
+		return 1
+	}
+	defer s.Close()
+	addrs, err := s.FreeAddrs(manyAddrs)
+	fmt.Fprintln(out, strings.Join(addrs, " "), err)
+	_, _ = io.Copy(io.Discard, in)
+	return 0
+})
+
+func freeAddrs(t *testing.T, s *stack.Stack) []string {
+	t.Helper()
+	addrs, err := s.FreeAddrs(manyAddrs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return addrs
+}
+
+// A server is killed and starts again at its address. Meanwhile nobody listens there, and no other stack may be given it.
+func TestAnAddressBelongsToOneStack(t *testing.T) {
+	other, err := testenv.Stack(t).Dialogue(addrsRole, "another process")
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(other.Out).ReadString('\n')
+	if err != nil || !strings.HasSuffix(line, " <nil>\n") {
+		t.Fatalf("%q, %v", line, err)
+	}
+	stackOf := make(map[string]string)
+	belong := func(name string, addrs []string) {
+		for _, addr := range addrs {
+			if stackOf[addr] != "" {
+				t.Errorf("%s is given to %s and to %s", addr, stackOf[addr], name)
+			}
+			stackOf[addr] = name
+		}
+	}
+	belong("another process", strings.Fields(strings.TrimSuffix(line, " <nil>\n")))
+	belong("one stack", freeAddrs(t, testenv.Stack(t)))
+	belong("another stack", freeAddrs(t, testenv.Stack(t)))
+}
+
+// There are fewer than 3000.
+func TestAddressesAreGivenBack(t *testing.T) {
+	for range 21 {
+		s, err := stack.New()
+		if err != nil {
+			t.Fatal(err)
+		}
+		freeAddrs(t, s)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A program that is not ours may have taken the address. It must not pass for the server that was started.
+func TestAnotherServerAtTheAddress(t *testing.T) {
+	for _, kind := range []struct {
+		name  string
+		needs testenv.Need
+		start func(s *stack.Stack) (*stack.Restartable, error)
+	}{
+		{"redis-server", testenv.RedisServer, func(s *stack.Stack) (*stack.Restartable, error) {
+			n, err := s.Redis(testenv.Context(t), "redis", true)
+			return &n.Restartable, err
+		}},
+		{"etcd", testenv.Etcd, func(s *stack.Stack) (*stack.Restartable, error) {
+			e, err := s.Etcd(testenv.Context(t), 1)
+			return &e.Members[0].Restartable, err
+		}},
+		{"memcached", testenv.Memcached, func(s *stack.Stack) (*stack.Restartable, error) {
+			m, err := s.Memcached(testenv.Context(t))
+			return &m.Restartable, err
+		}},
+		{"mariadb", testenv.MariaDB, func(s *stack.Stack) (*stack.Restartable, error) {
+			d, err := s.MariaDB(testenv.Context(t))
+			return &d.Restartable, err
+		}},
+	} {
+		t.Run(kind.name, func(t *testing.T) {
+			t.Parallel()
+			testenv.Needs(t, kind.needs)
+			ours, err := kind.start(testenv.Stack(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			theirs, err := kind.start(testenv.Stack(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			ours.Addr = theirs.Addr
+			if proof, err := ours.Restart(testenv.Context(t)); err == nil || !strings.Contains(strings.ToLower(err.Error()), "in use") {
+				t.Errorf("it has started: %q, %v", proof, err)
+			}
+		})
+	}
+}
