@@ -18,6 +18,11 @@ const etcdVersion = "v3.7.3"
 var EtcdServer = Program{Name: "etcd", Debian: "etcd-server", Homebrew: "etcd", find: func() error {
 	_, _, err := etcdProgram()
 	return err
+}, version: func() string {
+	if _, err := exec.LookPath("etcd"); err != nil {
+		return strings.TrimPrefix(etcdVersion, "v")
+	}
+	return Program{Name: "etcd"}.Version()
 }}
 
 // EtcdProgram returns the command that runs an etcd server: etcd of the PATH, or the module stack/etcdserver. The module is built on first

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -17,7 +18,8 @@ type Program struct {
 	Debian, Homebrew string // its packages; empty: none is known
 	Oldest           string // version with which the lab works; empty: none is known
 
-	find func() error // what is missing; nil: Name is looked for on the PATH
+	find    func() error  // what is missing; nil: Name is looked for on the PATH
+	version func() string // nil: Name is asked for it
 }
 
 // Missing says what is not on this machine, or is too old, and its packages; nil: nothing is missing.
@@ -56,8 +58,11 @@ var (
 // versionWithin bounds a program that does not know the flag, and serves.
 const versionWithin = 5 * time.Second
 
-// Version is what the program on the PATH prints as its version; empty: it is not there, or prints none.
+// Version is that of the program which a stack starts: what it prints; empty: it is not there, or prints none.
 func (p Program) Version() string {
+	if p.version != nil {
+		return p.version()
+	}
 	path, err := exec.LookPath(p.Name)
 	if err != nil {
 		return ""
@@ -72,6 +77,9 @@ func (p Program) Version() string {
 	askedVersions.Store(path, version)
 	return version
 }
+
+// WithVersion is the name of the program with its version, if that is known.
+func (p Program) WithVersion() string { return strings.TrimSpace(p.Name + " " + p.Version()) }
 
 // Install is how to install the program.
 func (p Program) Install() string {
@@ -136,6 +144,19 @@ func (s *Stack) Start(ctx context.Context, kind string, n int, real bool) (Serve
 		return Servers{}, fmt.Errorf("stack: there is no kind of server %q", kind)
 	}
 	return k.start(ctx, s, n, real)
+}
+
+// Serves names what Start starts as a kind, with its version: "etcd 3.4.23".
+func Serves(kind string, real bool) string {
+	k, _ := KindNamed(kind)
+	switch {
+	case k.Program.Name == RedisServer.Name:
+		return Engine(real)
+	case k.Embedded && (!real || k.Program.Missing() != nil):
+		return "SQLite"
+	default:
+		return k.Program.WithVersion()
+	}
 }
 
 // serversOf are servers that were started.

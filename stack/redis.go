@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"strconv"
-	"strings"
 )
 
 // RedisServer is the program of Redis, and of its sentinels. Redis 6.0, of Ubuntu 22.04, refuses the lock's scripts.
@@ -82,5 +81,5 @@ func Engine(real bool) string {
 	if !real {
 		return "miniredis"
 	}
-	return strings.TrimSpace("redis-server " + RedisServer.Version())
+	return RedisServer.WithVersion()
 }

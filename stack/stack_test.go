@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -217,12 +218,35 @@ func TestAProgramThatIsTooOld(t *testing.T) {
 	}
 }
 
+// A result names the server that it is about.
+func TestKindsAreNamedWithTheirVersions(t *testing.T) {
+	for kind, program := range map[string]testenv.Need{
+		"redis": testenv.RedisServer, "redlock": testenv.RedisServer, "database": testenv.MariaDB, "zookeeper": testenv.ZooKeeper,
+		"etcd": testenv.Etcd, "memcached": testenv.Memcached,
+	} {
+		t.Run(kind, func(t *testing.T) {
+			testenv.Needs(t, program)
+			if got := stack.Serves(kind, true); !regexp.MustCompile(`^[a-z-]+ \d+\.\d+\.\d+$`).MatchString(got) {
+				t.Errorf("it is called %q", got)
+			}
+		})
+	}
+	if got := stack.Serves("redis", false); got != "miniredis" {
+		t.Errorf("the embedded Redis is called %q", got)
+	}
+}
+
 // Where a program is missing, the kinds that Go can replace are there, and the others are not.
 func TestKindsWithoutTheirPrograms(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	for kind, there := range map[string]bool{"redis": true, "redlock": true, "database": true, "memcached": false, "none": true} {
 		if err := stack.Missing(kind); (err == nil) != there {
 			t.Errorf("%s: %v", kind, err)
+		}
+	}
+	for kind, want := range map[string]string{"redis": "redis-server", "database": "SQLite", "memcached": "memcached"} {
+		if got := stack.Serves(kind, true); got != want {
+			t.Errorf("%s is called %q, want %q without a version", kind, got, want)
 		}
 	}
 	s, ctx := testenv.Stack(t), testenv.Context(t)

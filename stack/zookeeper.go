@@ -20,7 +20,7 @@ var zooKeeperJars = []string{"/usr/share/java", "/opt/homebrew/opt/zookeeper/lib
 var ZooKeeperServer = Program{Name: "zookeeper", Debian: "zookeeper", Homebrew: "zookeeper", find: func() error {
 	_, err := zooKeeperClasspath()
 	return err
-}}
+}, version: zooKeeperVersion}
 
 var zooKeeperKind = Kind{Name: "zookeeper", Program: ZooKeeperServer, start: startZooKeeper}
 
@@ -43,6 +43,16 @@ func zooKeeperClasspath() (string, error) {
 		}
 	}
 	return "", fmt.Errorf("ZooKeeper's jar files are in none of %s", strings.Join(zooKeeperJars, ", "))
+}
+
+// zooKeeperVersion is in the name of a jar file.
+func zooKeeperVersion() string {
+	for _, dir := range zooKeeperJars {
+		if jars, _ := filepath.Glob(filepath.Join(dir, "zookeeper-[0-9]*.jar")); len(jars) > 0 {
+			return versionNumber.FindString(filepath.Base(jars[0]))
+		}
+	}
+	return ""
 }
 
 // zooKeeperConf is the file of a server. A tick of 200 ms allows sessions of 400 ms, and lets an ensemble miss a server after a second.

@@ -10,6 +10,7 @@ import (
 	"locklab/experiments"
 	"locklab/experiments/agent/protocol"
 	"locklab/history"
+	"locklab/stack"
 )
 
 // State is what a row came to.
@@ -50,7 +51,7 @@ type Scorecard struct {
 	Name    string              `json:"name"`
 	Program []string            `json:"program"`
 	Claims  protocol.Claims     `json:"claims"`
-	Redis   string              `json:"redis,omitempty"` // of a program with a store of Redis
+	Server  string              `json:"server"` // with its version
 	Build   string              `json:"build"`
 	Pace    experiments.Pace    `json:"pace"`
 	Rows    []Score             `json:"rows"`
@@ -100,8 +101,8 @@ func Run(ctx context.Context, p Program, rows []Row, parallel int, o experiments
 	began := time.Now()
 	o.Once = true
 	card := &Scorecard{Name: p.Claims.Name, Program: p.Argv, Claims: p.Claims, Build: o.Build, Pace: o.Pace}
-	if p.Claims.Store == protocol.Redis || p.Claims.Store == protocol.RedLock {
-		card.Redis = o.Engine()
+	if card.Server = stack.Serves(p.Claims.Store, o.Real); o.Docker != "" {
+		card.Server = o.Engine()
 	}
 	runs := experiments.RunAll(ctx, p.Experiments(rows), parallel, func(e experiments.Experiment) experiments.Result {
 		return experiments.Run(ctx, e, o)

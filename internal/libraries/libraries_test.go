@@ -131,11 +131,12 @@ func madeUp() []result {
 	}
 	at := time.Date(2026, 11, 28, 1, 2, 3, 0, time.UTC)
 	good := &try.Scorecard{
-		Claims: protocol.Claims{Store: "etcd", Tokens: true, Renews: true, Tells: true}, Pace: 1, Ended: at, Took: 60, Redis: "redis-server 7",
+		Claims: protocol.Claims{Store: "etcd", Tokens: true, Renews: true, Tells: true}, Pace: 1, Ended: at, Took: 60, Server: "redis-server 7",
 		Rows: rows(map[string]try.State{"T05": try.Holds, "T06": try.Holds, "T04": try.Holds}),
 	}
 	bad := &try.Scorecard{
-		Pace: 2.5, Ended: at.AddDate(0, 0, 1), Took: 60, Rows: rows(map[string]try.State{"T03": try.Violated, "T10": try.Inconclusive}),
+		Server: "etcd 3", Pace: 2.5, Ended: at.AddDate(0, 0, 1), Took: 60,
+		Rows: rows(map[string]try.State{"T03": try.Violated, "T10": try.Inconclusive}),
 	}
 	for i, row := range bad.Rows {
 		if row.State == try.Violated {
@@ -170,7 +171,7 @@ func TestThePageSaysWhatTheScorecardsSay(t *testing.T) {
 		`| bad | T03-late-release violated | C and B; both \| wrote 1 | none | [It does not compare.](https://a.example/bad) | `,
 		"| `make library NAME=bad ROW=T03` |",
 		"| bad | T10-cut-waiter inconclusive |", "| Good 1.0 (Go, etcd) |", "- gone: no Maven.", "- New: it needs more.",
-		"2026-11-28 to 2026-11-29 (2 minutes of trials). The machine needed 1.0 to 2.5 times", "The servers of Redis were redis-server 7.",
+		"2026-11-28 to 2026-11-29 (2 minutes of trials). The machine needed 1.0 to 2.5 times", "The servers were etcd 3, redis-server 7.",
 	} {
 		if !strings.Contains(text, says) {
 			t.Errorf("no %q in\n%s", says, text)

@@ -72,7 +72,7 @@ func pageOf(all []result, libraries []*Library) (string, error) {
 		"Libraries": len(librariesOf(all)), "Ways": len(keep(all, ofLibrary)), "Conclusions": conclusions(all), "All": all,
 		"Left": left, "LeftLibraries": libraries,
 		"Must": must, "May": may, "MustTable": tableOf(all, must), "MayTable": tableOf(all, may), "Violations": violationsOf(all),
-		"Costs": costsOf(all), "Limits": librariesOf(all), "When": whenOf(all), "Redis": redisOf(all),
+		"Costs": costsOf(all), "Limits": librariesOf(all), "When": whenOf(all), "Servers": serversOf(all),
 	})
 	return b.String(), err
 }
@@ -244,13 +244,16 @@ func whenOf(all []result) string {
 		days, took/60, float64(low), float64(high))
 }
 
-func redisOf(all []result) string {
+// serversOf are the programs that served, with their versions.
+func serversOf(all []result) string {
+	var programs []string
 	for _, r := range all {
-		if r.Redis != "" {
-			return r.Redis
+		if !slices.Contains(programs, r.Server) {
+			programs = append(programs, r.Server)
 		}
 	}
-	return "no Redis"
+	slices.Sort(programs)
+	return strings.Join(programs, ", ")
 }
 
 // rungsOf is the part of the workshop: the steps of the exercise, and what each lock on the way violates.

@@ -42,8 +42,8 @@ func Scorecard(c *try.Scorecard, screen Screen) string {
 		fmt.Fprintf(&b, "\nReport:  %s\n", c.Report)
 	}
 	servers := c.Claims.Store
-	if c.Redis != "" {
-		servers += ", " + c.Redis
+	if c.Server != "" {
+		servers += ", " + c.Server
 	}
 	fmt.Fprintf(&b, "Tried:   %s (%.1f s; servers: %s)\n", experiments.Printable(strings.Join(c.Program, " ")), c.Took, servers)
 	if c.Pace > 1 {

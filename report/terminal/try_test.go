@@ -17,7 +17,7 @@ func TestScorecard(t *testing.T) {
 	}
 	measured := experiments.Measured{Quantity: experiments.Count.Of("commands"), Variant: "alone", Values: []int64{7}}
 	text := Scorecard(&try.Scorecard{
-		Name: "mylock", Program: []string{"python3", "my\x1block.py"}, Redis: "miniredis", Pace: 2, Took: 3, Report: "store/report.html",
+		Name: "mylock", Program: []string{"python3", "my\x1block.py"}, Server: "miniredis", Pace: 2, Took: 3, Report: "store/report.html",
 		Claims: protocol.Claims{Store: "redis"},
 		Rows: []try.Score{
 			{
