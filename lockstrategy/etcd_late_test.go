@@ -77,7 +77,7 @@ func TestEtcdALateAdvanceChangesNothing(t *testing.T) {
 	first := must(etcdLock(t, admin, lockstrategy.Timing{}).Acquire(t.Context(), "k"))(t)
 	waiter := inQueue(t, admin, etcdLock(t, client, lockstrategy.Timing{Expiry: 4 * time.Second}), 2)
 	released(t, first)
-	lease := <-waiter
+	lease := served(t, waiter)
 	granted := etcdKeys(t, admin, "k")[0].Lease
 	must(pb.NewKVClient(admin.ActiveConnection()).Txn(t.Context(), late))(t)
 	if keys := etcdKeys(t, admin, "k"); len(keys) != 1 || keys[0].Lease != granted {
@@ -110,7 +110,7 @@ func TestEtcdAnAdvanceWithoutAReplyIsFound(t *testing.T) {
 			waiter := inQueue(t, admin, etcdLock(t, client, lockstrategy.Timing{}), 2, options...)
 			position := etcdKeys(t, admin, "k")[1]
 			released(t, first)
-			lease := <-waiter
+			lease := served(t, waiter)
 			keys := etcdKeys(t, admin, "k")
 			if lost == 0 {
 				t.Fatal("no reply was lost: nothing is tested")

@@ -134,16 +134,6 @@ func inQueue(
 	return granted
 }
 
-func released(t testing.TB, lease *lockstrategy.Lease) {
-	t.Helper()
-	if lease == nil {
-		t.Fatal("no lease")
-	}
-	if err := lease.Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func TestEtcdServesProcessesInTheOrderOfTheirArrival(t *testing.T) {
 	t.Parallel()
 	addrs := etcdServers(t, 1).Addrs()
@@ -158,7 +148,7 @@ func TestEtcdServesProcessesInTheOrderOfTheirArrival(t *testing.T) {
 	released(t, first)
 	last := first.FencingToken()
 	for i, waiter := range waiters {
-		lease := <-waiter
+		lease := served(t, waiter)
 		for _, behind := range waiters[i+1:] {
 			if len(behind) > 0 {
 				t.Fatalf("one that came later than the %d. was served as well", i+1)
@@ -378,10 +368,8 @@ func TestEtcdALockOutlivesItsLeader(t *testing.T) {
 		t.Fatalf("the lease ended with %v; the waiter has the lock: %t", context.Cause(lease.Context()), len(waiter) > 0)
 	}
 	_ = lease.Release(t.Context()) // without a reply it is repeated
-	after := <-waiter
-	if after == nil { // inQueue has said why
-		t.FailNow()
-	} else if after.FencingToken() <= lease.FencingToken() {
+	after := served(t, waiter)
+	if after.FencingToken() <= lease.FencingToken() {
 		t.Errorf("token %d was followed by %d", lease.FencingToken(), after.FencingToken())
 	}
 	if err := after.Release(t.Context()); err != nil && !errors.Is(err, lockstrategy.ErrUnavailable) {

@@ -66,7 +66,7 @@ func TestEtcdAReleaseWakesTheNextWaiter(t *testing.T) {
 		waiter := inQueue(t, admin, lock, 2)
 		began := time.Now()
 		released(t, lease)
-		lease = <-waiter
+		lease = served(t, waiter)
 		took = append(took, time.Since(began))
 	}
 	released(t, lease)

@@ -105,7 +105,7 @@ func TestLocksOfAClusterAreListed(t *testing.T) {
 	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: started.Addrs})
 	defer cluster.Close()
 	lock := open(t, lockstrategy.NameRedis, lockstrategy.Backends{Redis: cluster})
-	defer giveBack(t, granted(t, lock, "lock:pview"))
+	defer released(t, granted(t, lock, "lock:pview"))
 	waits := cluster.SSubscribe(ctx, "redisson_lock__channel:{lock:pview}")
 	defer waits.Close()
 	must(waits.Receive(ctx))(t)

@@ -29,9 +29,9 @@ func TestTheBracesOfAKey(t *testing.T) {
 			lease, err := lock.Acquire(t.Context(), key)
 			switch {
 			case taken:
-				giveBack(t, must(lease, err)(t))
+				released(t, must(lease, err)(t))
 			case err == nil:
-				giveBack(t, lease)
+				released(t, lease)
 				t.Errorf("%s takes %q", what, key)
 			case errors.Is(err, lockstrategy.ErrUnavailable) || !errors.Is(err, lockstrategy.ErrNotAcquired) ||
 				!strings.Contains(err.Error(), "use no braces, or put text in braces"):

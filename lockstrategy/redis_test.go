@@ -77,7 +77,7 @@ func TestRedisThatDoesNotAnswer(t *testing.T) {
 		}
 		node.Resume() // now it executes what it was sent: the acquire, and its compensating release
 		resumed := time.Now()
-		giveBack(t, granted(t, lock, "lock:pview"))
+		released(t, granted(t, lock, "lock:pview"))
 		if took := time.Since(resumed); took > 30*time.Second {
 			t.Errorf("the key was free after %s, and a lease has a minute", took)
 		}

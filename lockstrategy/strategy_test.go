@@ -147,7 +147,7 @@ func tokensGrow(t *testing.T, lock *lockstrategy.Opened) (again func() error) {
 			t.Errorf("token %d was followed by %d", last.Load(), token)
 		}
 		last.Store(lease.FencingToken())
-		giveBack(t, lease)
+		released(t, lease)
 	}
 	again = func() error {
 		lease, err := lock.Acquire(t.Context(), "k")
@@ -169,4 +169,37 @@ func tokensGrow(t *testing.T, lock *lockstrategy.Opened) (again func() error) {
 	release(first)
 	callers.Wait()
 	return again
+}
+
+// inBackground acquires key for a caller that may wait. Without a lease the test has failed, and nil is sent.
+func inBackground(t testing.TB, lock lockstrategy.Strategy, key string, options ...lockstrategy.Option) <-chan *lockstrategy.Lease {
+	granted := make(chan *lockstrategy.Lease, 1)
+	testenv.Go(t, func(ctx context.Context) {
+		lease, err := lock.Acquire(ctx, key, options...)
+		if err != nil && t.Context().Err() == nil {
+			t.Error(err)
+		}
+		granted <- lease
+	})
+	return granted
+}
+
+// served waits for the lease of a caller in the background.
+func served(t testing.TB, waiter <-chan *lockstrategy.Lease) *lockstrategy.Lease {
+	t.Helper()
+	lease := <-waiter
+	if lease == nil {
+		t.FailNow() // inBackground has said why
+	}
+	return lease
+}
+
+// released gives a lease back; nil: inBackground has said why there is none.
+func released(t testing.TB, lease *lockstrategy.Lease) {
+	t.Helper()
+	if lease == nil {
+		t.Error("there is no lease to release")
+	} else if err := lease.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
 }

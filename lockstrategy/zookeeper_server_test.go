@@ -123,19 +123,6 @@ func (n *zooKeeperNetwork) expire(t *testing.T, addr string) {
 	message([]byte{0, 0, 0, 1, 0xff, 0xff, 0xff, 0xf5}) // request 1: close
 }
 
-// inBackground acquires key for a caller that may wait. Without a lease the test has failed, and nil is sent.
-func inBackground(t testing.TB, lock lockstrategy.Strategy, key string, options ...lockstrategy.Option) <-chan *lockstrategy.Lease {
-	granted := make(chan *lockstrategy.Lease, 1)
-	testenv.Go(t, func(ctx context.Context) {
-		lease, err := lock.Acquire(ctx, key, options...)
-		if err != nil && t.Context().Err() == nil {
-			t.Error(err)
-		}
-		granted <- lease
-	})
-	return granted
-}
-
 // granted acquires key from a server that may be slow: it has just been started, on a machine that is busy.
 func granted(t *testing.T, lock lockstrategy.Strategy, key string) (lease *lockstrategy.Lease) {
 	t.Helper()
@@ -148,11 +135,4 @@ func granted(t *testing.T, lock lockstrategy.Strategy, key string) (lease *locks
 		return err == nil
 	})
 	return lease
-}
-
-func giveBack(t *testing.T, lease *lockstrategy.Lease) {
-	t.Helper()
-	if err := lease.Release(context.Background()); err != nil {
-		t.Error(err)
-	}
 }

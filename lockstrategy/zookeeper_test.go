@@ -87,7 +87,7 @@ func TestZooKeeperFindsItsNode(t *testing.T) {
 	lock := open(t, lockstrategy.NameZooKeeper, lockstrategy.Backends{
 		ZooKeeper: []string{must(wire.Listen())(t)}, Expiry: time.Minute, Request: 20 * time.Second,
 	})
-	giveBack(t, granted(t, lock, t.Name()))
+	released(t, granted(t, lock, t.Name()))
 	lost := make(chan struct{})
 	wire.LoseReply(nil, func(faultproxy.Chunk) { close(lost) })
 	lease := must(lock.Acquire(t.Context(), t.Name()))(t)
@@ -101,7 +101,7 @@ func TestZooKeeperFindsItsNode(t *testing.T) {
 	}
 	lost = make(chan struct{})
 	wire.LoseReply(nil, func(faultproxy.Chunk) { close(lost) })
-	giveBack(t, lease)
+	released(t, lease)
 	<-lost
 }
 
@@ -127,9 +127,9 @@ func TestZooKeeperSessionExpires(t *testing.T) {
 		t.Errorf("its release says %v", err)
 	}
 	testenv.Eventually(t, "it waits again", func() bool { return len(admin.entries(t, t.Name()+"/other")) == 2 })
-	giveBack(t, other)
-	giveBack(t, <-waiter)
-	giveBack(t, granted(t, lock, t.Name()))
+	released(t, other)
+	released(t, <-waiter)
+	released(t, granted(t, lock, t.Name()))
 }
 
 // A node that is deleted by hand ends its lease long before it would be renewed.
@@ -159,7 +159,7 @@ func TestZooKeeperTheShorterBoundCounts(t *testing.T) {
 	t.Parallel()
 	addr := sharedZooKeeper.Of(t).Addr
 	lock := open(t, lockstrategy.NameZooKeeper, lockstrategy.Backends{ZooKeeper: []string{addr}, Expiry: time.Hour})
-	giveBack(t, granted(t, lock, t.Name()))
+	released(t, granted(t, lock, t.Name()))
 	const short, long = time.Minute, 10 * time.Minute
 	for _, options := range [][]lockstrategy.Option{
 		{lockstrategy.LeaseFor(long), lockstrategy.RenewAtMost(short)},
@@ -169,7 +169,7 @@ func TestZooKeeperTheShorterBoundCounts(t *testing.T) {
 		if left := time.Until(lease.Until()); left > short {
 			t.Errorf("it is relied on for %s", left)
 		}
-		giveBack(t, lease)
+		released(t, lease)
 	}
 }
 
@@ -180,7 +180,7 @@ func TestZooKeeperTheServersDeleteAKeysNode(t *testing.T) {
 	lock := open(t, lockstrategy.NameZooKeeper, lockstrategy.Backends{ZooKeeper: []string{addr}})
 	admin := newZooKeeperAdmin(t, addr)
 	for _, key := range []string{"the first makes the root", "k"} {
-		giveBack(t, granted(t, lock, key))
+		released(t, granted(t, lock, key))
 		testenv.Eventually(t, "the node of "+key+" is gone", func() bool {
 			there, _, err := admin.Exists(admin.path(key))
 			return !there && err == nil
@@ -241,7 +241,7 @@ func TestZooKeeperLeavesAServerThatHangs(t *testing.T) {
 		t.Errorf("a server that hangs: %v", err)
 	}
 	testenv.Eventually(t, "the other one answers", func() bool { return z.Ping(t.Context()) == nil })
-	giveBack(t, held)
+	released(t, held)
 }
 
 // A server alone that has just started may never answer a greeting: while it loads its database, it cannot close a connection.
@@ -259,7 +259,7 @@ func TestZooKeeperGreetsAgain(t *testing.T) {
 			return new(net.Dialer).DialContext(ctx, network, addr)
 		},
 	}))(t)
-	giveBack(t, must(behindCohort(t, false, z, z.Close, lockstrategy.HandOff{}).Acquire(t.Context(), t.Name()))(t))
+	released(t, must(behindCohort(t, false, z, z.Close, lockstrategy.HandOff{}).Acquire(t.Context(), t.Name()))(t))
 }
 
 // A server that answers a greeting slowly is greeted once when the client connects again: the client knows how long it takes.
@@ -277,12 +277,12 @@ func TestZooKeeperRemembersASlowGreeting(t *testing.T) {
 		},
 	}))(t)
 	lock := behindCohort(t, false, z, z.Close, lockstrategy.HandOff{})
-	giveBack(t, granted(t, lock, t.Name()))
+	released(t, granted(t, lock, t.Name()))
 	first, again := dials.Load(), int32(0)
 	for range 3 { // a stall may make one greeting slower than the client knows
 		before := dials.Load()
 		proxy.Reset()
-		giveBack(t, granted(t, lock, t.Name()))
+		released(t, granted(t, lock, t.Name()))
 		if again = dials.Load() - before; again == 1 {
 			break
 		}
@@ -306,7 +306,7 @@ func TestZooKeeperWritesAgain(t *testing.T) {
 	}))(t)
 	lease := granted(t, behindCohort(t, false, z, z.Close, lockstrategy.HandOff{}), t.Name())
 	ends.Store(true)
-	giveBack(t, lease)
+	released(t, lease)
 	if ends.Load() {
 		t.Error("no write failed: nothing is tested")
 	}
@@ -338,7 +338,7 @@ func TestZooKeeperClosedKeepsItsLeases(t *testing.T) {
 		t.Errorf("a lock that was closed: %v", err)
 	}
 	testenv.Eventually(t, "it is renewed", func() bool { return lease.Until().After(before) })
-	giveBack(t, lease)
+	released(t, lease)
 	admin := newZooKeeperAdmin(t, addr)
 	if names := admin.entries(t, t.Name()); len(names) != 0 {
 		t.Errorf("the queue has %v", names)

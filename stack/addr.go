@@ -44,11 +44,11 @@ func (s *Stack) atFreeAddr(start func(addr string) error) error {
 // FreeAddrs returns n different addresses of the loopback interface at which no server listens now. They belong to s until
 // Close: no other stack, in any process, is given them, not even while the server there restarts. Other programs may take one.
 func (s *Stack) FreeAddrs(n int) (addrs []string, err error) {
-	numbers, err := allPorts.take(n)
+	ports, err := allPorts.take(n)
 	s.mu.Lock()
-	s.ports = append(s.ports, numbers...)
+	s.ports = append(s.ports, ports...)
 	s.mu.Unlock()
-	for _, port := range numbers {
+	for _, port := range ports {
 		addrs = append(addrs, loopback(port))
 	}
 	return addrs, err
@@ -56,62 +56,56 @@ func (s *Stack) FreeAddrs(n int) (addrs []string, err error) {
 
 // Ports of servers are below those that the systems give to clients (from 32768 on Linux, from 49152 on macOS). Otherwise a server that is
 // started again at its address could find a client there. No port of docker-compose.yml or of deploy/participant is among them.
-const (
-	firstPort = 27_000
-	blocks    = 60
-	blockSize = 50 // one process needs several blocks for many stacks
-)
+var allPorts = portPool{first: 27_000, blocks: 100, size: 30}
 
-// portPool is the ports of this process. Each is in a block that no other process has: to own a block is to listen at its first port.
+// portPool is the ports of this process. Each is in a block that no other process has: to own a block is to listen at its first port, until
+// the process ends.
 type portPool struct {
+	first, blocks, size int
+
 	mu    sync.Mutex
 	owned []net.Listener
-	free  []int // the one that was given back last is the last
+	free  []int // taken from its beginning, given back at its end
 }
 
-var allPorts portPool
-
-// take returns n ports that nobody has and at which nobody listens.
-func (p *portPool) take(n int) (taken []int, err error) {
+// take returns n ports that nobody has and at which nobody listens, or an error.
+func (p *portPool) take(n int) (ports []int, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var inUse []int // by programs without a stack
 	defer func() { p.free = append(p.free, inUse...) }()
-	for len(taken) < n {
-		if len(p.free) == 0 {
-			if err := p.claim(); err != nil {
-				return taken, err
-			}
+	for len(ports) < n {
+		if len(p.free) == 0 && !p.claim() {
+			p.free = append(p.free, ports...)
+			return nil, fmt.Errorf("stack: no free port from %d to %d: end other labs", p.first, p.first+p.blocks*p.size-1)
 		}
 		port := p.free[0]
 		p.free = p.free[1:]
 		if l, err := net.Listen("tcp", loopback(port)); err == nil {
 			l.Close()
-			taken = append(taken, port)
+			ports = append(ports, port)
 		} else {
 			inUse = append(inUse, port)
 		}
 	}
-	return taken, nil
+	return ports, nil
 }
 
-// claim makes one more block this process's, until it ends.
-func (p *portPool) claim() error {
-	var failed error
-	for _, block := range rand.Perm(blocks) {
-		first := firstPort + block*blockSize
+// claim makes one more block this process's. It reports false when there is none.
+func (p *portPool) claim() bool {
+	for _, block := range rand.Perm(p.blocks) {
+		first := p.first + block*p.size
 		l, err := net.Listen("tcp", loopback(first))
 		if err != nil {
-			failed = err
 			continue
 		}
 		p.owned = append(p.owned, l)
-		for port := first + 1; port < first+blockSize; port++ {
+		for port := first + 1; port < first+p.size; port++ {
 			p.free = append(p.free, port)
 		}
-		return nil
+		return true
 	}
-	return fmt.Errorf("stack: no free port from %d to %d: %w", firstPort, firstPort+blocks*blockSize-1, failed)
+	return false
 }
 
 // giveBack lets other stacks of this process have the ports.

@@ -77,39 +77,25 @@ func TestAddressesAreGivenBack(t *testing.T) {
 
 // A program that is not ours may have taken the address. It must not pass for the server that was started.
 func TestAnotherServerAtTheAddress(t *testing.T) {
-	for _, kind := range []struct {
-		name  string
-		needs testenv.Need
-		start func(s *stack.Stack) (*stack.Restartable, error)
-	}{
-		{"redis-server", testenv.RedisServer, func(s *stack.Stack) (*stack.Restartable, error) {
-			n, err := s.Redis(testenv.Context(t), "redis", true)
-			return &n.Restartable, err
-		}},
-		{"etcd", testenv.Etcd, func(s *stack.Stack) (*stack.Restartable, error) {
-			e, err := s.Etcd(testenv.Context(t), 1)
-			return &e.Members[0].Restartable, err
-		}},
-		{"memcached", testenv.Memcached, func(s *stack.Stack) (*stack.Restartable, error) {
-			m, err := s.Memcached(testenv.Context(t))
-			return &m.Restartable, err
-		}},
-		{"mariadb", testenv.MariaDB, func(s *stack.Stack) (*stack.Restartable, error) {
-			d, err := s.MariaDB(testenv.Context(t))
-			return &d.Restartable, err
-		}},
+	for name, start := range map[string]func(t *testing.T) *stack.Restartable{
+		"redis-server": func(t *testing.T) *stack.Restartable {
+			testenv.Needs(t, testenv.RedisServer)
+			return &testenv.Redis(t, true).Restartable
+		},
+		"etcd": func(t *testing.T) *stack.Restartable {
+			testenv.Needs(t, testenv.Etcd)
+			e, err := testenv.Stack(t).Etcd(testenv.Context(t), 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return &e.Members[0].Restartable
+		},
+		"memcached": func(t *testing.T) *stack.Restartable { return &startMemcached(t).Restartable },
+		"mariadb":   func(t *testing.T) *stack.Restartable { _, d := mariaDB(t); return &d.Restartable },
 	} {
-		t.Run(kind.name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			testenv.Needs(t, kind.needs)
-			ours, err := kind.start(testenv.Stack(t))
-			if err != nil {
-				t.Fatal(err)
-			}
-			theirs, err := kind.start(testenv.Stack(t))
-			if err != nil {
-				t.Fatal(err)
-			}
+			ours, theirs := start(t), start(t)
 			ours.Addr = theirs.Addr
 			if proof, err := ours.Restart(testenv.Context(t)); err == nil || !strings.Contains(strings.ToLower(err.Error()), "in use") {
 				t.Errorf("it has started: %q, %v", proof, err)

@@ -93,7 +93,7 @@ func freeSettings(name string) ([]string, error) {
 		}) {
 			continue
 		}
-		ports := fmt.Sprint(200 + rand.N(120)) // 20000 to 31999: below the ports that the kernel gives to clients
+		ports := fmt.Sprint(200 + rand.N(70)) // 20000 to 26999: below allPorts
 		return []string{
 			"COMPOSE_PROJECT_NAME=" + name, "LAB_NET=" + strings.TrimSuffix(network.Addr().String(), ".0"), "REDIS_SINGLE_PORT=" + ports + "00",
 			"REDIS_PORTS=" + ports + "1", "SENTINEL_PORTS=" + ports + "2", "CLUSTER_PORTS=" + ports + "3", "REDLOCK_PORTS=" + ports + "4",

@@ -84,7 +84,7 @@ func (s *Stack) etcd(ctx context.Context, program []string, n int, proxied bool,
 			}
 		}
 		m.data = filepath.Join(s.dir, fmt.Sprint(m.Name, "-", portOf(m.Addr)))
-		m.ready, m.start = m.serving, func() (*Process, error) {
+		m.ready, m.start = m.answers, func() (*Process, error) {
 			argv := slices.Concat(program, m.flags(token, strings.Join(cluster, ",")), settings)
 			return s.start(command{name: m.Name, argv: argv})
 		}
@@ -124,8 +124,8 @@ func (m *Member) LoseDisk() error {
 	return os.RemoveAll(m.data)
 }
 
-// serving returns nil when the member serves. Another server may have taken the port, and answers as well.
-func (m *Member) serving(ctx context.Context) (says string, err error) {
+// answers returns nil when the member serves. Another server may have taken the port, and answers as well.
+func (m *Member) answers(ctx context.Context) (says string, err error) {
 	var cluster struct{ Members []struct{ PeerURLs []string } }
 	if err := m.ask(ctx, "cluster/member/list", struct{}{}, &cluster); err != nil {
 		return "", err
@@ -168,7 +168,7 @@ func (m *Member) status(ctx context.Context) (status memberStatus, err error) {
 func (m *Member) ask(ctx context.Context, path string, request, reply any) error {
 	select {
 	case <-m.Done():
-		return fmt.Errorf("stack: %s has ended: %s", m.Name, m.lastOutput())
+		return fmt.Errorf("stack: %s has ended: %s", m.Name, m.Server.(*Process).LastLine())
 	default:
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Second) // a member that is paused does not answer

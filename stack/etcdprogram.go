@@ -19,7 +19,8 @@ var EtcdServer = Program{Name: "etcd", Debian: "etcd-server", Homebrew: "etcd", 
 	_, _, err := etcdProgram()
 	return err
 }, version: func() string {
-	if _, err := exec.LookPath("etcd"); err != nil {
+	argv, _, err := etcdProgram()
+	if err == nil && argv[0] != "etcd" { // one that is built
 		return strings.TrimPrefix(etcdVersion, "v")
 	}
 	return Program{Name: "etcd"}.Version()

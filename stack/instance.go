@@ -38,8 +38,17 @@ func (s *Stack) Instance(ctx context.Context, name string, argv ...string) (*Ins
 	})
 }
 
-// Restart kills the instance, unless it has ended, and starts it again. Its arguments must name its address, one of [Stack.FreeAddrs],
-// because a balancer keeps that. The instance must not be used meanwhile.
+// InstanceAtFreeAddr is as Instance. It adds the flag --listen with one of [Stack.FreeAddrs], so that the instance can be restarted.
+func (s *Stack) InstanceAtFreeAddr(ctx context.Context, name string, argv ...string) (i *Instance, err error) {
+	err = s.atFreeAddr(func(addr string) error {
+		i, err = s.Instance(ctx, name, slices.Concat(argv, []string{"--listen=" + addr})...)
+		return err
+	})
+	return i, err
+}
+
+// Restart kills the instance, unless it has ended, and starts it again. Its arguments must name its address, as those of
+// [Stack.InstanceAtFreeAddr] do, because a balancer keeps it. The instance must not be used meanwhile.
 func (i *Instance) Restart(ctx context.Context) (proof string, err error) {
 	i.Kill()
 	before, err := i.Ended()

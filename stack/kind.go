@@ -146,8 +146,8 @@ func (s *Stack) Start(ctx context.Context, kind string, n int, real bool) (Serve
 	return k.start(ctx, s, n, real)
 }
 
-// Serves names what Start starts as a kind, with its version: "etcd 3.4.23".
-func Serves(kind string, real bool) string {
+// ServerName is what Start starts as a kind, with its version if that is known: "etcd 3.4.23".
+func ServerName(kind string, real bool) string {
 	k, _ := KindNamed(kind)
 	switch {
 	case k.Program.Name == RedisServer.Name:

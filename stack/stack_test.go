@@ -226,12 +226,12 @@ func TestKindsAreNamedWithTheirVersions(t *testing.T) {
 	} {
 		t.Run(kind, func(t *testing.T) {
 			testenv.Needs(t, program)
-			if got := stack.Serves(kind, true); !regexp.MustCompile(`^[a-z-]+ \d+\.\d+\.\d+$`).MatchString(got) {
+			if got := stack.ServerName(kind, true); !regexp.MustCompile(`^[a-z-]+ \d+\.\d+\.\d+$`).MatchString(got) {
 				t.Errorf("it is called %q", got)
 			}
 		})
 	}
-	if got := stack.Serves("redis", false); got != "miniredis" {
+	if got := stack.ServerName("redis", false); got != "miniredis" {
 		t.Errorf("the embedded Redis is called %q", got)
 	}
 }
@@ -244,8 +244,8 @@ func TestKindsWithoutTheirPrograms(t *testing.T) {
 			t.Errorf("%s: %v", kind, err)
 		}
 	}
-	for kind, want := range map[string]string{"redis": "redis-server", "database": "SQLite", "memcached": "memcached"} {
-		if got := stack.Serves(kind, true); got != want {
+	for kind, want := range map[string]string{"redis": "redis-server", "database": "SQLite", "etcd": "etcd", "memcached": "memcached"} {
+		if got := stack.ServerName(kind, true); got != want {
 			t.Errorf("%s is called %q, want %q without a version", kind, got, want)
 		}
 	}

@@ -47,20 +47,25 @@ func serving(t *testing.T, node *stack.Node, flags ...string) *stack.Instance {
 // ask sends a request and returns status, header and body.
 func ask(t *testing.T, method, url string) (int, http.Header, string) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(testenv.Context(t), method, url, nil)
+	status, header, body, err := send(testenv.Context(t), method, url)
 	if err != nil {
 		t.Fatal(err)
+	}
+	return status, header, body
+}
+
+func send(ctx context.Context, method, url string) (status int, header http.Header, body string, err error) {
+	request, err := http.NewRequestWithContext(ctx, method, url, nil)
+	if err != nil {
+		return 0, nil, "", err
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		t.Fatal(err)
+		return 0, nil, "", err
 	}
 	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return response.StatusCode, response.Header, string(body)
+	text, err := io.ReadAll(response.Body)
+	return response.StatusCode, response.Header, string(text), err
 }
 
 // One server may have several names, and two addresses are two servers.
@@ -222,10 +227,13 @@ func grabbing(t *testing.T, instance *stack.Instance, node *stack.Node) (admin *
 	admin = redis.NewClient(&redis.Options{Addr: node.Addr})
 	t.Cleanup(func() { _ = admin.Close() })
 	answered := make(chan string, 1)
-	go func() {
-		status, _, body := ask(t, http.MethodPost, instance.URL+"/v3/orders/1/grab?driver=7")
+	testenv.Go(t, func(ctx context.Context) {
+		status, _, body, err := send(ctx, http.MethodPost, instance.URL+"/v3/orders/1/grab?driver=7")
+		if err != nil {
+			body = err.Error()
+		}
 		answered <- http.StatusText(status) + " " + body
-	}()
+	})
 	testenv.Eventually(t, "the lock is held", func() bool { return admin.Exists(t.Context(), "lock:order:{1}").Val() == 1 })
 	return admin, answered
 }

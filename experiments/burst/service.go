@@ -49,19 +49,15 @@ func (c Service) Start(ctx context.Context, s *stack.Stack, tell func(step strin
 		return Running{}, err
 	}
 	tell("starting the instances and the balancer")
-	addrs, err := s.FreeAddrs(c.Instances) // an instance that restarts finds its address free
-	if err != nil {
-		return Running{}, err
-	}
 	r.Instances = make([]*stack.Instance, c.Instances)
 	group, starting := errgroup.WithContext(ctx)
 	for i := range r.Instances {
 		group.Go(func() (err error) {
-			name, argv := fmt.Sprintf("instance-%d", i+1), slices.Concat(c.App, []string{"--listen=" + addrs[i]}, c.flags(r.Redis), servers)
+			name, argv := fmt.Sprintf("instance-%d", i+1), slices.Concat(c.App, c.flags(r.Redis), servers)
 			if c.Named {
 				argv = append(argv, "--instance="+name)
 			}
-			r.Instances[i], err = s.Instance(starting, name, argv...)
+			r.Instances[i], err = s.InstanceAtFreeAddr(starting, name, argv...)
 			return err
 		})
 	}

@@ -101,9 +101,7 @@ func Run(ctx context.Context, p Program, rows []Row, parallel int, o experiments
 	began := time.Now()
 	o.Once = true
 	card := &Scorecard{Name: p.Claims.Name, Program: p.Argv, Claims: p.Claims, Build: o.Build, Pace: o.Pace}
-	if card.Server = stack.Serves(p.Claims.Store, o.Real); o.Docker != "" {
-		card.Server = o.Engine()
-	}
+	card.Server = stack.ServerName(p.Claims.Store, o.Real)
 	runs := experiments.RunAll(ctx, p.Experiments(rows), parallel, func(e experiments.Experiment) experiments.Result {
 		return experiments.Run(ctx, e, o)
 	})

@@ -248,7 +248,7 @@ func whenOf(all []result) string {
 func serversOf(all []result) string {
 	var programs []string
 	for _, r := range all {
-		if !slices.Contains(programs, r.Server) {
+		if r.Server != "" && !slices.Contains(programs, r.Server) {
 			programs = append(programs, r.Server)
 		}
 	}

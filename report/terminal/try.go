@@ -41,11 +41,11 @@ func Scorecard(c *try.Scorecard, screen Screen) string {
 	if c.Report != "" {
 		fmt.Fprintf(&b, "\nReport:  %s\n", c.Report)
 	}
-	servers := c.Claims.Store
+	servers := "store: " + c.Claims.Store
 	if c.Server != "" {
-		servers += ", " + c.Server
+		servers += "; server: " + c.Server
 	}
-	fmt.Fprintf(&b, "Tried:   %s (%.1f s; servers: %s)\n", experiments.Printable(strings.Join(c.Program, " ")), c.Took, servers)
+	fmt.Fprintf(&b, "Tried:   %s (%.1f s; %s)\n", experiments.Printable(strings.Join(c.Program, " ")), c.Took, servers)
 	if c.Pace > 1 {
 		fmt.Fprintf(&b, "Pace:    %s\n", screen.Fit(c.Pace.String(), 9))
 	}

@@ -34,7 +34,7 @@ func TestScorecard(t *testing.T) {
 	for _, says := range []string{
 		"mylock time result", "T01 Exclusion 1.2 s violated", "T02 Release 0.0 s holds", "commands T04, alone 7",
 		"T01-exclusion: violated: two; holders The program's last line on stderr: a\uFFFDrow", "shown", "Report: store/report.html",
-		"python3 my\uFFFDlock.py (3.0 s; servers: redis, miniredis)", "Pace: ",
+		"python3 my\uFFFDlock.py (3.0 s; store: redis; server: miniredis)", "Pace: ",
 		"Result: 1 hold, 1 violated, 1 inconclusive, 1 not claimed, 1 measured.",
 	} {
 		if !strings.Contains(words, says) {
