@@ -1,7 +1,6 @@
 # Locklab. `make help` lists what there is.
 
 GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
-VALE := github.com/vale-cli/vale/v3/cmd/vale@v3.21.0
 GORELEASER := github.com/goreleaser/goreleaser/v2@v2.16.0
 CYCLONEDX := github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
 LICENCES := github.com/google/go-licenses@v1.6.0
@@ -10,7 +9,7 @@ VULNDB := golang.org/x/vulndb/cmd/indexdb
 STAMP := $(shell .ci/stamp)
 APP := go run -ldflags "-X 'main.stamp=$(STAMP)'" ./cmd/app
 
-.PHONY: help demo test check race doctor images up burst status down jmeter twelve kubernetes kubernetes-test libraries library swarm class interop topologies lint style prose size mutants cross fuzz model bench scale bench-test microbench readme screenshot faults lab matrix compare pages dist dist-check licences outdated vulnerabilities
+.PHONY: help demo test check race doctor images up burst status down jmeter twelve kubernetes kubernetes-test libraries library swarm class interop topologies lint style size mutants cross fuzz model bench scale bench-test microbench readme screenshot faults lab matrix compare pages dist dist-check licences outdated vulnerabilities
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -21,7 +20,7 @@ demo: ## The main job: two instances, 666 simultaneous page views on every versi
 test: ## All tests. It says which servers are missing, and what passed only when run again; LAB_REQUIRE=all makes a missing server a failure
 	@.ci/test
 
-check: ## All checks beside CI, in parts; PART="prose size" chooses, PART=help lists them, and without PART all run (two hours or more)
+check: ## All checks beside CI, in parts; PART="style size" chooses, PART=help lists them, and without PART all run (two hours or more)
 	@.ci/check $(PART)
 
 # The locks whole, on every server; of the other packages the inner loop.
@@ -62,11 +61,6 @@ lint: ## golangci-lint, pinned here and not in go.mod; it checks which package i
 
 style: ## The length of lines (140) and functions (40 lines of code), and the spelling in Go: part of make check, not of CI
 	go run $(GOLANGCI) run --enable-only=funlen,lll,misspell ./...
-
-prose: ## Check the language of pages, comments, help texts and messages with Vale (its first build takes 3 minutes)
-	@go run $(VALE) test docs/style
-	@VALE="go run $(VALE)" go test -count=1 ./internal/prose
-	@go run ./internal/prose go run $(VALE)
 
 size: ## Lines of Go without tests: in all, of some parts, and by package
 	@.ci/size

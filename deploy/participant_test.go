@@ -1,7 +1,6 @@
 package deploy_test
 
 import (
-	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -155,49 +154,6 @@ func TestScriptsOfK6HaveTheirOwnNumberOfUsers(t *testing.T) {
 			if err != nil || got == nil || got[1] != want {
 				t.Errorf("%s.js with USERS=%q sends %v, want %s (%v)", script, users, got, want, err)
 			}
-		}
-	}
-}
-
-// The page for trainers has the sum of one lab's limits, and says what 25 labs need.
-func TestTheMemoryOfTheTrainersPage(t *testing.T) {
-	testenv.Check(t, testenv.Pages)
-	text, err := os.ReadFile("../docs/trainer.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := compose.Load(t.Context(), "..", "single", "BACKENDS=0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var limits float64
-	for _, service := range p.Files.Services {
-		if compose.Starts(service) {
-			limits += float64(service.MemLimit)
-		}
-	}
-	number := func(expression string, in []byte) float64 {
-		found := regexp.MustCompile(expression).FindSubmatch(in)
-		if found == nil {
-			t.Fatalf("there is no %s", expression)
-		}
-		value, err := strconv.ParseFloat(string(found[1]), 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return value
-	}
-	const gib = 1 << 30
-	if said := number(`over .single. add up to ([\d.]+) GiB`, text); math.Abs(said-limits/gib) > 0.05 {
-		t.Errorf("the page says %.1f GiB, and the limits add up to %.2f", said, limits/gib)
-	}
-	measured, err := os.ReadFile("../docs/compose.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, expression := range []string{`([\d.]+) GiB without load`, `([\d.]+) GiB after\s+their bursts`} {
-		if said, was := number(expression, text), number(expression, measured); said != was {
-			t.Errorf("%s: the trainer's page says %.1f, and docs/compose.md %.1f", expression, said, was)
 		}
 	}
 }

@@ -260,37 +260,6 @@ func TestThePageOfCommands(t *testing.T) {
 	}
 }
 
-// A reader sees both commands without scrolling, each alone in a block that can be copied.
-func TestTheReadmeBeginsWithBothCommands(t *testing.T) {
-	testenv.Check(t, testenv.Pages)
-	const lines = 30
-	first := strings.Join(strings.SplitN(page(t, "README.md"), "\n", lines+1)[:lines], "\n")
-	for _, command := range []string{"go run ./cmd/app demo", "make test"} {
-		if !slices.Contains(blocks(first), command+"\n") {
-			t.Errorf("the first %d lines have no block with %q alone", lines, command)
-		}
-	}
-}
-
-// The workshop folds the answers, and the results with the column "expected", so that a participant can predict.
-func TestTheWorkshopFoldsItsAnswers(t *testing.T) {
-	testenv.Check(t, testenv.Pages)
-	text := page(t, "docs/workshop.md")
-	open := regexp.MustCompile(`(?s)<details>.*?</details>`).ReplaceAllString(text, "")
-	if strings.Contains(open, "<details>") || strings.Contains(open, "</details>") {
-		t.Error("the folds do not match")
-	}
-	for _, answer := range []string{"**Answer.**", " expected ", "as expected", "| v1 |"} {
-		if strings.Contains(open, answer) {
-			t.Errorf("%q is read before a prediction", answer)
-		}
-	}
-	asked, answered := strings.Count(text, "**Ask.**"), strings.Count(text, "<summary>Answer</summary>")
-	if asked != answered+1 { // that of minute 0 is answered at the end
-		t.Errorf("%d questions have %d answers", asked, answered)
-	}
-}
-
 // The demo printed what the workshop shows. Its numbers differ from run to run; the words do not.
 func TestTheWorkshopShowsWhatTheDemoPrints(t *testing.T) {
 	testenv.Check(t, testenv.Pages)
@@ -308,34 +277,6 @@ func TestTheWorkshopShowsWhatTheDemoPrints(t *testing.T) {
 	for line := range strings.Lines(got.out) {
 		if !shown[words(strings.Replace(line, self()+" demo", "go run ./cmd/app demo", 1))] { // it is printed in the repository's folder
 			t.Errorf("the workshop does not show this line of the demo (make readme PART=demo writes it): %q", line)
-		}
-	}
-}
-
-// Each decision has a status and says what follows, and the index has its title and its status.
-func TestTheIndexOfDecisions(t *testing.T) {
-	testenv.Check(t, testenv.Pages)
-	const dir = "docs/decisions/"
-	names, err := filepath.Glob("../../" + dir + "0*.md")
-	if err != nil || len(names) < 16 {
-		t.Fatal(names, err)
-	}
-	index := page(t, dir+"README.md")
-	for _, name := range names {
-		name = filepath.Base(name)
-		text := page(t, dir+name)
-		title, _, _ := strings.Cut(strings.TrimPrefix(text, "# "+name[:4]+" · "), "\n")
-		status := regexp.MustCompile(`\*\*Status\.\*\* (Accepted|Superseded)(?: by \[(\d+)\])?`).FindStringSubmatch(text)
-		if status == nil || !regexp.MustCompile(`\*\*(Consequences|What is not guaranteed)\.\*\*`).MatchString(text) {
-			t.Errorf("%s has no status, or no consequences", name)
-			continue
-		}
-		is := strings.ToLower(status[1])
-		if status[2] != "" {
-			is += " by " + status[2]
-		}
-		if row := fmt.Sprintf("| [%s](%s) | %s | %s |\n", name[:4], name, title, is); !strings.Contains(index, row) {
-			t.Errorf("the index has no row %q", row)
 		}
 	}
 }

@@ -18,7 +18,7 @@ var (
 	right  = regexp.MustCompile(`^\([a-z]\)(?: and \([a-z]\))*[., ]`)
 )
 
-// A lesson says which choice is right. It cannot be read without all its parts ([experiments.ReadLesson]), and `make prose` reads it.
+// A lesson says which choice is right.
 func TestLessonsAnswer(t *testing.T) {
 	for _, e := range All() {
 		if (e.Says == "") != (len(e.Articles) == 0) {

@@ -3,7 +3,6 @@ package compare
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -11,7 +10,6 @@ import (
 	"locklab/experiments"
 	"locklab/experiments/claims/faults"
 	"locklab/history"
-	"locklab/internal/testenv"
 	"locklab/versions"
 )
 
@@ -147,28 +145,6 @@ func TestParts(t *testing.T) {
 			if !strings.Contains(c.page, want) {
 				t.Errorf("%s: not there: %s\n%s", c.name, want, c.page)
 			}
-		}
-	}
-}
-
-// A library of the comparison has a row in the benchmark, and every library of the benchmark is in the comparison.
-func TestTheLibrariesAreThoseOfTheBenchmark(t *testing.T) {
-	testenv.Check(t, testenv.Pages)
-	page, err := os.ReadFile("../../docs/benchmark.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rows, _ := strings.Cut(string(page), "\n## Burst of 666\n")
-	rows, _, _ = strings.Cut(rows, "\n## ")
-	own := []string{"lock", "---", "limit", "local", "ours", "redlock"} // and the head of the table
-	for _, row := range regexp.MustCompile(`(?m)^\| ([\w-]+) \|`).FindAllStringSubmatch(rows, -1) {
-		if slices.Contains(own, row[1]) == slices.Contains(others, row[1]) {
-			t.Errorf("%s is in the benchmark, and missing in the comparison", row[1])
-		}
-	}
-	for _, name := range others {
-		if !strings.Contains(string(page), "\n| "+name+" | ") {
-			t.Errorf("%s is not in the benchmark", name)
 		}
 	}
 }
