@@ -1,4 +1,4 @@
-# Locklab. `make help` lists what there is.
+# Locklab. `make help` lists the targets.
 
 GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 GORELEASER := github.com/goreleaser/goreleaser/v2@v2.16.0
@@ -11,149 +11,149 @@ APP := go run -ldflags "-X 'main.stamp=$(STAMP)'" ./cmd/app
 
 .PHONY: help demo test check race doctor images up burst status down jmeter twelve kubernetes kubernetes-test libraries library swarm class interop topologies lint style size mutants cross fuzz model bench scale bench-test microbench readme screenshot faults lab matrix compare pages dist dist-check licences outdated vulnerabilities
 
-help: ## Show this list
+help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
 
-demo: ## The main job: two instances, 666 simultaneous page views on every version, judged; DEMO="--keep" passes flags
+demo: ## Start two instances, send 666 simultaneous page views to each version, and judge the results; DEMO="--keep" passes flags
 	@$(APP) demo $(DEMO)
 
-test: ## All tests. It says which servers are missing, and what passed only when run again; LAB_REQUIRE=all makes a missing server a failure
+test: ## Run the tests and list missing servers and flaky tests at the end; LAB_REQUIRE=all fails if a server is missing
 	@.ci/test
 
-check: ## All checks beside CI, in parts; PART="style size" chooses, PART=help lists them, and without PART all run (two hours or more)
+check: ## Run the checks that are not part of CI (two hours or more); PART="style size" selects some, PART=help lists them
 	@.ci/check $(PART)
 
-# The locks whole, on every server; of the other packages the inner loop.
-race: ## The race detector; it needs a C compiler
+# All tests of the locks, on every server, but only the short ones of other packages.
+race: ## Run the tests with the race detector; needs a C compiler
 	@command -v "$$(go env CC)" >/dev/null || { echo "the race detector needs a C compiler: apt-get install gcc"; exit 1; }
 	go test -race -short -count=1 -timeout=30m ./...
 	go test -race -count=1 -timeout=30m ./lockstrategy
 
-doctor: ## Before a class: is this machine ready for docker compose, k6 and JMeter?
+doctor: ## Check whether this machine is ready for a class with docker compose, k6 and JMeter
 	@$(APP) doctor
 
 images: ## Build every image of docker-compose.yml without a registry
 	deploy/offline/build
 
-up: ## docker-compose.yml up; TOPOLOGY=cluster switches to that one
+up: ## Start the containers of docker-compose.yml; TOPOLOGY=cluster selects or switches the Redis topology
 	@$(APP) up $(TOPOLOGY)
 
-burst: ## 666 simultaneous requests on each of v0 to v4 of what is up, judged
+burst: ## Send 666 simultaneous requests to each of v0 to v4 of the running containers, and judge the results
 	@$(APP) burst
 
-status: ## Show where the containers listen, or which is not ready and why
+status: ## Show where the containers listen, or why they are not ready
 	@$(APP) status
 
-down: ## Take the containers down, with their networks and data; images and build cache stay
+down: ## Remove the containers, their networks and data; keep images and the build cache
 	@$(APP) down
 
-jmeter: ## Lay JMeter out in loadtest/jmeter/target, from Maven Central
+jmeter: ## Install JMeter from Maven Central into loadtest/jmeter/target
 	mvn -q -f loadtest/jmeter/pom.xml clean initialize
 
-interop: ## The Redis lock beside real Redisson, three versions, four topologies (a minute)
+interop: ## Test the Redis lock against three versions of Redisson on four topologies (1 minute)
 	LAB_PARTS=interop go test -count=1 -v ./loadtest/interop
 
-topologies: ## All topologies, all versions, three load tools, the master killed: writes docs/topologies.md (14 minutes)
+topologies: ## Load every topology and version with three load tools, kill the master, and write docs/topologies.md (14 minutes)
 	@$(APP) lab topologies
 
-lint: ## golangci-lint, pinned here and not in go.mod; it checks which package imports which, too
+lint: ## Run golangci-lint, including the rules on which package may import which
 	go run $(GOLANGCI) run ./...
 
-style: ## The length of lines (140) and functions (40 lines of code), and the spelling in Go: part of make check, not of CI
+style: ## Check line length (140), function length (40) and spelling of the Go code
 	go run $(GOLANGCI) run --enable-only=funlen,lll,misspell ./...
 
-size: ## Lines of Go without tests: in all, of some parts, and by package
+size: ## Count lines of Go without tests: total, some parts, and each package
 	@.ci/size
 
 PACKAGES := ./pview ./order ./history ./experiments ./ratelimit ./shop ./cache ./experiments/steps
 
 mutants: export LAB_PARTS = all
-mutants: ## Change one line at a time, and see that a test fails: internal/mutants/mutants.txt; MUTANTS=pview selects by name, OF=4 PART=1 a fourth. SEED=1 draws N=27 changes of PACKAGES instead
+mutants: ## Check that a test fails for each change in internal/mutants/mutants.txt; MUTANTS=pview selects by name, OF=4 PART=1 runs a quarter, SEED=1 N=27 makes random changes instead
 	@$(if $(SEED),go run ./internal/mutants -seed $(SEED) -n $(or $(N),27) $(PACKAGES),go run ./internal/mutants -run "$(MUTANTS)" -of $(or $(OF),1) -part $(or $(PART),0) internal/mutants/mutants.txt)
 
-cross: ## go vet for macOS and Windows
+cross: ## Run go vet for macOS and Windows
 	GOOS=darwin go vet ./...
 	GOOS=windows go vet ./...
 
-fuzz: ## Each fuzz target for a while: make fuzz FUZZTIME=1m
+fuzz: ## Run each fuzz target for a while; FUZZTIME=1m sets how long
 	@for target in $$(grep -rhoE 'func Fuzz[A-Za-z]+' --include=*_test.go . | cut -c6- | sort); do \
 		package=$$(grep -rlE "func $$target\(" --include=*_test.go . | head -1 | xargs dirname); \
 		go test -run=NONE -fuzz="^$$target$$" -fuzztime=$(or $(FUZZTIME),20s) -fuzzminimizetime=10x $$package || exit 1; done
 
-model: ## Random runs of the Redis lock with faults, judged: make model RUNS=20000 SEED=1. A failure names its seed
+model: ## Run random schedules of the Redis lock with faults and judge them; RUNS=20000 SEED=1 repeats a failure by its seed
 	MODEL_SEED=$(or $(SEED),1) MODEL_RUNS=$(or $(RUNS),3000) go test -run='^TestModel$$' -v -count=1 -timeout=60m ./lockstrategy
 
-bench: ## Our lock beside other libraries on real servers: writes docs/benchmark.md (about 14 minutes)
+bench: ## Benchmark our lock against other libraries on real servers and write docs/benchmark.md (14 minutes)
 	@! command -v mvn >/dev/null || [ -f loadtest/benchmark/java/target/benchmark-1.jar ] || mvn -q -f loadtest/benchmark/java/pom.xml package
 	cd loadtest/benchmark && go run . run --out runs.jsonl && go run . page runs.jsonl --out ../../docs/benchmark.md
 
-scale: ## Our locks with 2 to 32 instances and 1 to 64 keys, and a model of more: writes docs/scale.md (about 8 minutes)
+scale: ## Benchmark our locks with 2 to 32 instances and 1 to 64 keys, model larger systems, and write docs/scale.md (8 minutes)
 	cd loadtest/benchmark && go run . run --plan scale --out scale.jsonl && go run . scale scale.jsonl --out ../../docs/scale.md
 
-bench-test: ## Lint and test that benchmark, which is a module of its own
+bench-test: ## Lint and test the benchmark, which is a separate module
 	cd loadtest/benchmark && go run $(GOLANGCI) run --config ../../.golangci.yml --disable depguard ./...
 	cd loadtest/benchmark && go test -count=1 ./...
 
-microbench: ## Benchmarks of the locks and of a page view, one process, as Go prints them
+microbench: ## Run the Go benchmarks of the locks and of a page view in one process
 	go test -run=NONE -bench=. -benchmem ./lockstrategy/... ./pview
 
-readme: ## Run the demo 30 times, the workshop's experiments and each help, and write the results into README.md and docs (10 minutes); PART=help does one
+readme: ## Run the demo 30 times, the experiments of the workshop and each --help, and update README.md and docs (10 minutes); PART=help updates one part
 	go run ./internal/readme $(PART)
 
-screenshot: ## Make docs/img/page.png of the README and docs/img/report.png of the workshop, with Chromium
-	LAB_SCREENSHOT="$(CURDIR)/docs/img/page.png" LAB_REQUIRE=all LAB_PARTS=page go test -count=1 -run=TestThePictureOfABurst ./cmd/app
+screenshot: ## Take the screenshots docs/img/scene.png and docs/img/report.png with Chromium
+	LAB_SCREENSHOT="$(CURDIR)/docs/img/scene.png" LAB_REQUIRE=all LAB_PARTS=page go test -count=1 -run=TestThePictureOfAScene ./cmd/app
 	LAB_SCREENSHOT="$(CURDIR)/docs/img/report.png" LAB_REQUIRE=all go test -count=1 -run=TestThePictureOfL11 ./report/html
 
-faults: ## Break the containers one by one and write what users see into docs/faults.md (15 minutes); FAULTS=mysql selects by name
+faults: ## Break the containers one by one and write what users see to docs/faults.md (15 minutes); FAULTS=mysql selects by name
 	go run ./internal/faults $(FAULTS)
 
-twelve: ## Start twelve instances in containers, load them with k6 and write what the supplier has seen into docs/ratelimit.md (9 minutes)
+twelve: ## Load twelve instances in containers with k6 and write what the supplier sees to docs/ratelimit.md (9 minutes)
 	go run ./internal/twelve
 
-kubernetes: ## A Kubernetes of three nodes on this machine, for every topology and a class. It writes docs/kubernetes.md (25 minutes; its first build 10 more). KUBERNETES=sentinel or class runs one
+kubernetes: ## Start a Kubernetes cluster of three nodes, try every topology and a class, and write docs/kubernetes.md (25 minutes, plus 10 for the first build); KUBERNETES=sentinel or KUBERNETES=class runs one
 	go run ./internal/kubernetes $(KUBERNETES)
 
-class: ## Write a lab for each participant of a class on Kubernetes: make class N=25 HOST=192.168.1.20 TOPOLOGY=single. It says how to start and remove them
+class: ## Generate a Kubernetes lab for each participant of a class, as in: make class N=25 HOST=192.168.1.20 TOPOLOGY=single
 	@deploy/kubernetes/participants "$(N)" "$(HOST)" $(TOPOLOGY)
 
-swarm: ## A Swarm of two engines on this machine: deploys every topology, kills an engine, writes a part of deploy/swarm/README.md (8 minutes). SWARM=sentinel runs one
+swarm: ## Deploy every topology to a Swarm of two engines, kill one engine, and update deploy/swarm/README.md (8 minutes); SWARM=sentinel runs one
 	go run ./internal/swarm $(SWARM)
 
-kubernetes-test: ## Decode and compare the manifests of deploy/kubernetes, which are a module of their own
+kubernetes-test: ## Test the manifests of deploy/kubernetes, which is a separate module
 	cd deploy/kubernetes && go vet ./... && go test -count=1 ./...
 
-libraries: ## Try lock libraries in four languages: writes docs/libraries.md and their scorecards (40 minutes)
+libraries: ## Test lock libraries in four languages and write docs/libraries.md with their scorecards (40 minutes)
 	@go run ./internal/libraries
 
-library: ## Try one of them, or one row of it: make library NAME=redsync-five ROW=T18
+library: ## Test one library, or one test of it, as in: make library NAME=redsync-five ROW=T18
 	@go run ./internal/libraries show "$(NAME)" $(ROW)
 
-lab: ## Break every lock on purpose and judge what was seen; LAB="run --quick" is the default, LAB="run L03" runs one
+lab: ## Break every lock on purpose and judge the results; LAB="run L03" passes another command than "run --quick"
 	@$(APP) lab $(or $(LAB),run --quick)
 
-matrix: ## Lock by anomaly, from the saved runs: writes docs/matrix.md and a part of README.md
+matrix: ## Update the matrix of locks and anomalies in README.md and docs/matrix.md from the saved runs
 	@$(APP) lab matrix --write
 
-compare: ## The locks on all backends side by side, from the saved runs and the file of make bench: writes the tables of docs/compare.md
+compare: ## Update the tables of docs/compare.md from the saved runs and the results of make bench
 	@$(APP) lab compare --write
 
-pages: ## docs/experiments, docs/errata.md and the matrix, from the code and the saved runs
+pages: ## Generate docs/experiments, docs/errata.md and the matrix from the code and the saved runs
 	@$(APP) lab pages
 	@$(APP) lab matrix --write
 
-dist: ## Archives for Linux, macOS and Windows with checksums and bills of materials in dist/, and dist-check (15 minutes the first time)
+dist: ## Build archives for Linux, macOS and Windows with checksums and SBOMs in dist/, and check them (15 minutes the first time)
 	@.ci/licences $(LICENCES) .licences
 	@CGO_ENABLED=0 VERSION=$(firstword $(STAMP)) STAMP="$(STAMP)" CYCLONEDX=$(CYCLONEDX) go run $(GORELEASER) release --snapshot --clean
 	@.ci/dist-check
 
-dist-check: ## Start each archive of dist/ that this machine can run, and play the demo of its own in an empty folder (Linux)
+dist-check: ## Run the demo from each archive in dist/ that this machine can run (Linux)
 	@.ci/dist-check
 
-licences: ## The licences of everything that the program is linked from: writes docs/licences.md
+licences: ## Write the licences of all linked code to docs/licences.md
 	@new=$$(mktemp) && .ci/licences $(LICENCES) >$$new && cat $$new >docs/licences.md && rm $$new
 
-outdated: ## Dependencies and tools that have a newer version, in all modules of this repository, and why some stay
+outdated: ## List dependencies and tools with newer versions, and why some are held back
 	@.ci/outdated
 
-vulnerabilities: ## Known vulnerabilities in functions that the program calls, by govulncheck; it needs jq
+vulnerabilities: ## List known vulnerabilities in functions that the program calls, with govulncheck; needs jq
 	@.ci/vulnerabilities $(GOVULNCHECK) $(VULNDB)

@@ -8,14 +8,14 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// admin lets a request pass that carries the admin token, and every request when none is configured. It compares hashes, which have
-// equal length, so that the time of the comparison reveals nothing about the token.
-func (a *api) admin(c *gin.Context) {
+// requireAdmin rejects a request without the admin token. If no token is configured, it lets every request pass. It compares hashes, which
+// have equal length, so that the time of the comparison reveals nothing about the token.
+func (a *api) requireAdmin(c *gin.Context) {
 	if a.AdminToken == "" {
 		return
 	}
-	scheme, sent, _ := strings.Cut(c.GetHeader("Authorization"), " ")
-	got, want := sha256.Sum256([]byte(sent)), sha256.Sum256([]byte(a.AdminToken))
+	scheme, token, _ := strings.Cut(c.GetHeader("Authorization"), " ")
+	got, want := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(a.AdminToken))
 	if !strings.EqualFold(scheme, "Bearer") || subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
 		c.Header("WWW-Authenticate", `Bearer realm="locklab"`)
 		fail(c, errNoToken)

@@ -18,16 +18,16 @@ import (
 	"locklab/internal/testenv"
 )
 
-// padded is a body of n bytes that sets the counter to 1.
-func padded(n int) string {
+// paddedBody returns a body of n bytes that sets the counter to 1.
+func paddedBody(n int) string {
 	const set = `{"value":1}`
 	return set + strings.Repeat(" ", n-len(set))
 }
 
-func TestBodiesHaveABound(t *testing.T) {
+func TestMaxBodySize(t *testing.T) {
 	s := serve(t)
 	for _, size := range []int{11, 4095, 4096} {
-		if got := s.ask(http.MethodPut, "/pview", padded(size)); got.status != http.StatusOK {
+		if got := s.do(http.MethodPut, "/pview", paddedBody(size)); got.status != http.StatusOK {
 			t.Errorf("%d bytes: %d %s", size, got.status, got.body)
 		}
 	}
@@ -38,33 +38,34 @@ func TestBodiesHaveABound(t *testing.T) {
 		} {
 			method, path, _ := strings.Cut(line, " ")
 			for _, body := range []io.Reader{
-				strings.NewReader(padded(size)),
-				struct{ io.Reader }{strings.NewReader(padded(size))}, // goes out in chunks: its length is not known
+				strings.NewReader(paddedBody(size)),
+				struct{ io.Reader }{strings.NewReader(paddedBody(size))}, // without a known length, so it is sent in chunks
 			} {
 				request, err := http.NewRequestWithContext(testenv.Context(t), method, s.URL+path, body)
 				if err != nil {
 					t.Fatal(err)
 				}
-				s.send(request).fails(t, http.StatusRequestEntityTooLarge, "longer than 4096 bytes")
+				s.send(request).wantError(t, http.StatusRequestEntityTooLarge, "longer than 4096 bytes")
 			}
 		}
 	}
 	if s.views.value != 7 {
-		t.Errorf("a refused request wrote %d", s.views.value)
+		t.Errorf("a rejected request wrote %d", s.views.value)
 	}
 }
 
-func TestQueriesHaveABound(t *testing.T) {
+func TestMaxQuerySize(t *testing.T) {
 	s := serve(t)
 	const driver = "driver=12&x="
-	s.ask(http.MethodPost, "/orders", "")
+	s.do(http.MethodPost, "/orders", "")
 	for size, status := range map[int]int{1023: 200, 1024: 200, 1025: 400, 10_000: 400} {
 		query := "?x=" + strings.Repeat("y", size-len("x="))
 		if got := s.get("/v1/pview" + query); got.status != status {
 			t.Errorf("%d bytes: %d %s", size, got.status, got.body)
 		}
 	}
-	s.get("/v1/orders/1/grab?"+driver+strings.Repeat("y", 1025-len(driver))).fails(t, http.StatusBadRequest, "query is longer than 1024 bytes")
+	tooLong := "/v1/orders/1/grab?" + driver + strings.Repeat("y", 1025-len(driver))
+	s.get(tooLong).wantError(t, http.StatusBadRequest, "query is longer than 1024 bytes")
 	if len(s.orders.attempts) != 0 || s.views.value != 2 {
 		t.Errorf("%v, %d views", s.orders.attempts, s.views.value)
 	}
@@ -73,12 +74,12 @@ func TestQueriesHaveABound(t *testing.T) {
 	}
 }
 
-// A body that a client declares and does not send must not keep a connection, nor delay the answer.
-func TestBodiesThatDoNotArrive(t *testing.T) {
+// A client that announces a body and does not send all of it must not keep a connection or delay the response.
+func TestIncompleteBody(t *testing.T) {
 	for name, test := range map[string]struct {
 		send   string
 		status int
-		says   string
+		want   string // in the error
 	}{
 		"nothing":            {"Content-Length: 10\r\n\r\n", 408, "within 5s"},
 		"a part":             {"Content-Length: 10\r\n\r\n{", 408, "within 5s"},
@@ -94,24 +95,24 @@ func TestBodiesThatDoNotArrive(t *testing.T) {
 				client, began := dial(), time.Now()
 				reader := bufio.NewReader(client)
 				go fmt.Fprintf(client, "POST /v1/pview HTTP/1.1\r\nHost: lab\r\n%s", test.send)
-				got := read(t, reader)
-				got.fails(t, test.status, test.says)
+				got := readResponse(t, reader)
+				got.wantError(t, test.status, test.want)
 				if _, err := reader.ReadByte(); err != io.EOF {
-					t.Errorf("then the connection gave %v, want its end", err)
+					t.Errorf("after the response the connection returned %v, want EOF", err)
 				}
 				if took := time.Since(began); took > 6*time.Second {
 					t.Errorf("it took %s", took)
 				}
 				if s.views.value != 0 {
-					t.Error("it counted a view")
+					t.Error("a view was counted")
 				}
 			})
 		})
 	}
 }
 
-// A client that sends its headers one by one, without an end, must not keep a connection.
-func TestHeadersThatDoNotEnd(t *testing.T) {
+// A client that keeps sending headers must not keep a connection.
+func TestSlowHeaders(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, _ *instance, dial func() net.Conn) {
 		client, began := dial(), time.Now()
 		_, err := fmt.Fprint(client, "GET /pview HTTP/1.1\r\n")
@@ -119,42 +120,42 @@ func TestHeadersThatDoNotEnd(t *testing.T) {
 			if err != nil {
 				break
 			}
-			time.Sleep(time.Second) // fake: a header each second is the subject
+			time.Sleep(time.Second) // fake time
 			_, err = fmt.Fprint(client, "X: y\r\n")
 		}
 		if took := time.Since(began); err == nil || took > 11*time.Second {
-			t.Errorf("after %s the connection gave %v, want its end after 10 s", took, err)
+			t.Errorf("after %s the connection returned %v, want it closed after 10s", took, err)
 		}
 	})
 }
 
-// Work may take longer than a body's arrival, and a connection serves many requests. Time itself is the subject, and it is fake: each
-// sleep is longer than every bound of a connection, and passes immediately.
-func TestTheBoundOfTheBodyIsNoneOfTheWork(t *testing.T) {
+// The work may take longer than the body may, and a connection serves many requests. Each sleep is longer than every timeout of a
+// connection; time is fake.
+func TestBodyTimeoutDoesNotLimitWork(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *instance, dial func() net.Conn) {
 		s.views.inside = func(ctx context.Context) error {
-			time.Sleep(time.Minute) // fake: it would end a read of the body
+			time.Sleep(time.Minute) // longer than the timeout of the body
 			return ctx.Err()
 		}
 		client := dial()
 		reader := bufio.NewReader(client)
 		for _, rest := range []string{"\r\n", "Content-Length: 2\r\n\r\n{}", "\r\n"} {
 			go fmt.Fprint(client, "POST /v1/pview HTTP/1.1\r\nHost: lab\r\n"+rest)
-			if got := read(t, reader); got.status != http.StatusOK {
+			if got := readResponse(t, reader); got.status != http.StatusOK {
 				t.Fatalf("%q: %d %s", rest, got.status, got.body)
 			}
-			time.Sleep(time.Minute) // fake: the connection is idle
+			time.Sleep(time.Minute) // the connection is idle
 		}
 	})
 }
 
-// An instance that stops cancels what still runs after 8 seconds, and waits for those answers. Whatever ignores that is cut off at 11.
-func TestServeStops(t *testing.T) {
+// A shutdown cancels running requests after 8 seconds and waits for their responses. It closes connections after 11 seconds.
+func TestServeShutdown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		listener, ended, never := stopping{make(pipes)}, make(chan error), make(chan struct{})
+		listener, served, never := closingListener{make(pipeListener)}, make(chan error), make(chan struct{})
 		ctx, stop := context.WithCancel(t.Context())
 		go func() {
-			ended <- handlers.Serve(ctx, listener, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			served <- handlers.Serve(ctx, listener, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.Path == "/ignores" {
 					<-never
 				}
@@ -164,89 +165,89 @@ func TestServeStops(t *testing.T) {
 		}()
 		var clients [2]net.Conn
 		for i, path := range []string{"/waits", "/ignores"} {
-			client, served := net.Pipe()
-			listener.pipes <- served
+			client, server := net.Pipe()
+			listener.pipeListener <- server
 			fmt.Fprintf(client, "GET %s HTTP/1.1\r\nHost: lab\r\n\r\n", path)
 			clients[i] = client
 		}
 		synctest.Wait()
 		stop()
 		began := time.Now()
-		got, after := read(t, bufio.NewReader(clients[0])), time.Since(began)
+		got, after := readResponse(t, bufio.NewReader(clients[0])), time.Since(began)
 		if got.status != http.StatusServiceUnavailable || after != 8*time.Second {
 			t.Errorf("after %s: %d %s", after, got.status, got.body)
 		}
-		if n, err := clients[1].Read(make([]byte, 1)); n > 0 || err == nil || time.Since(began) != handlers.StopAtMost {
+		if n, err := clients[1].Read(make([]byte, 1)); n > 0 || err == nil || time.Since(began) != handlers.ShutdownTimeout {
 			t.Errorf("after %s: %d bytes, %v", time.Since(began), n, err)
 		}
-		if err := <-ended; err != nil {
+		if err := <-served; err != nil {
 			t.Error(err)
 		}
 		close(never)
 	})
-	gone := make(pipes)
-	close(gone)
-	if err := handlers.Serve(t.Context(), gone, nil, slog.New(slog.DiscardHandler)); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("a listener that has ended: %v", err)
+	closed := make(pipeListener)
+	close(closed)
+	if err := handlers.Serve(t.Context(), closed, nil, slog.New(slog.DiscardHandler)); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("a closed listener: %v", err)
 	}
 }
 
-// stopping is such a listener that a server can close.
-type stopping struct{ pipes }
+// closingListener is a pipeListener whose Close ends Accept.
+type closingListener struct{ pipeListener }
 
-func (s stopping) Close() error { close(s.pipes); return nil }
+func (l closingListener) Close() error { close(l.pipeListener); return nil }
 
-// inFakeTime serves over connections in memory, where the seconds of a bound pass immediately.
+// inFakeTime runs a test in a synctest bubble, against an instance that serves over in-memory connections.
 func inFakeTime(t *testing.T, test func(t *testing.T, s *instance, dial func() net.Conn)) {
 	synctest.Test(t, func(t *testing.T) {
-		s, cfg := parts(t)
-		listener := make(pipes)
-		ended := make(chan error)
+		s, cfg := newConfig(t)
+		listener := make(pipeListener)
+		served := make(chan error)
 		go func() {
-			ended <- handlers.Serve(t.Context(), listener, handlers.New(cfg), slog.New(slog.DiscardHandler))
+			served <- handlers.Serve(t.Context(), listener, handlers.New(cfg), slog.New(slog.DiscardHandler))
 		}()
 		var clients []net.Conn
 		test(t, s, func() net.Conn {
-			client, served := net.Pipe()
+			client, server := net.Pipe()
 			clients = append(clients, client)
-			listener <- served
+			listener <- server
 			return client
 		})
 		for _, client := range clients {
 			_ = client.Close()
 		}
 		close(listener)
-		<-ended
+		<-served
 	})
 }
 
-func read(t *testing.T, from *bufio.Reader) answer {
+func readResponse(t *testing.T, reader *bufio.Reader) response {
 	t.Helper()
-	response, err := http.ReadResponse(from, nil)
-	for err == nil && response.StatusCode == http.StatusContinue {
-		response, err = http.ReadResponse(from, nil)
+	resp, err := http.ReadResponse(reader, nil)
+	for err == nil && resp.StatusCode == http.StatusContinue {
+		resp, err = http.ReadResponse(reader, nil)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return answer{response.StatusCode, response.Header, string(text)}
+	return response{resp.StatusCode, resp.Header, string(text)}
 }
 
-// pipes is a listener whose connections come from a channel.
-type pipes chan net.Conn
+// pipeListener is a listener that accepts the connections sent to it.
+type pipeListener chan net.Conn
 
-func (p pipes) Accept() (net.Conn, error) {
-	served, ok := <-p
+func (l pipeListener) Accept() (net.Conn, error) {
+	conn, ok := <-l
 	if !ok {
 		return nil, net.ErrClosed
 	}
-	return served, nil
+	return conn, nil
 }
 
-func (p pipes) Close() error   { return nil }
-func (p pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
+func (l pipeListener) Close() error   { return nil }
+func (l pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }

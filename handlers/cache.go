@@ -13,71 +13,71 @@ import (
 	"locklab/cache/variants"
 )
 
-// Caches opens the ways to read and write items.
+// Caches opens a cache variant by its name.
 type Caches interface {
 	Open(ctx context.Context, name string) (variants.Access, error)
 }
 
-type itemAnswer struct {
+type itemResponse struct {
 	Instance string `json:"instance"`
 	Cache    string `json:"cache"`
 	cache.Item
-	Loads int64 `json:"loads"` // that reached the database for this request
+	Loads int64 `json:"loads"` // database reads that this request caused
 }
 
-// getItem reads an item through a cache. The number of loads is in the answer, and in a header for an item that does not exist.
+// getItem reads an item through a cache. The number of loads is in the body, and in a header that also a 404 has.
 func (a *api) getItem(v variants.Variant) gin.HandlerFunc {
-	return identified("the item's id", func(c *gin.Context, id uint64) error {
+	return handleID(itemID, func(c *gin.Context, id uint64) error {
 		ctx, loads := cache.CountLoads(c.Request.Context())
-		open, err := a.Caches.Open(ctx, v.Name)
+		access, err := a.Caches.Open(ctx, v.Name)
 		if err != nil {
 			return err
 		}
-		item, err := open.Get(ctx, id)
+		item, err := access.Get(ctx, id)
 		c.Header("Locklab-Loads", fmt.Sprint(loads.Load()))
 		if err != nil {
 			return err
 		}
-		c.JSON(http.StatusOK, itemAnswer{a.Instance, v.Name, item, loads.Load()})
+		c.JSON(http.StatusOK, itemResponse{a.Instance, v.Name, item, loads.Load()})
 		return nil
 	})
 }
 
-// putItem inserts or updates an item, and makes the variant's cache follow.
+// putItem inserts or updates an item in the database and updates the variant's cache.
 func (a *api) putItem(v variants.Variant) gin.HandlerFunc {
-	return identified("the item's id", func(c *gin.Context, id uint64) error {
-		text, err := textOf(c.Request.Body)
+	return handleID(itemID, func(c *gin.Context, id uint64) error {
+		text, err := parseItemText(c.Request.Body)
 		if err != nil {
 			return err
 		}
-		open, err := a.Caches.Open(c.Request.Context(), v.Name)
+		access, err := a.Caches.Open(c.Request.Context(), v.Name)
 		if err != nil {
 			return err
 		}
-		item, err := open.Put(c.Request.Context(), id, text)
+		item, err := access.Put(c.Request.Context(), id, text)
 		if err != nil {
-			return maybe(err, "the item may have been updated, and the cache may be old: read it, then repeat")
+			return addAdvice(err, "the item may have been updated, and the cache may be stale: read the item, then repeat if needed")
 		}
-		c.JSON(http.StatusOK, itemAnswer{a.Instance, v.Name, item, 0})
+		c.JSON(http.StatusOK, itemResponse{a.Instance, v.Name, item, 0})
 		return nil
 	})
 }
 
-// textOf parses {"text": "…"}, and accepts nothing else.
-func textOf(body io.Reader) (string, error) {
-	sent, err := io.ReadAll(body)
+// parseItemText parses {"text": "…"} and rejects anything else.
+func parseItemText(body io.Reader) (string, error) {
+	data, err := io.ReadAll(body)
 	if err != nil {
-		return "", unread(err)
+		return "", bodyError(err)
 	}
-	text, is := onlyField(sent, "text").(string)
-	if !is || !utf8.Valid(sent) { // the decoder puts U+FFFD in place of what is no UTF-8
-		return "", badRequest(`the body is no item: send {"text": "…"} with at most %d bytes of UTF-8`, cache.MaxText)
+	text, isString := onlyField(data, "text").(string)
+	if !isString || !utf8.Valid(data) { // the decoder replaces invalid UTF-8 with U+FFFD
+		return "", badRequest(`the body is not an item: send {"text": "…"} with at most %d bytes of UTF-8`, cache.MaxText)
 	}
 	return text, nil
 }
 
-// caches are the variants that this instance answers for.
-func (a *api) caches() []variants.Variant {
+// cacheVariants returns the cache variants that this instance serves.
+func (a *api) cacheVariants() []variants.Variant {
 	if a.Caches == nil {
 		return nil
 	}

@@ -12,19 +12,19 @@ import (
 	"locklab/handlers"
 )
 
-// caches is items in memory, the same for every variant.
-type caches struct {
+// fakeCaches keeps items in memory, the same ones for every variant.
+type fakeCaches struct {
 	mutex
-	items map[uint64]cache.Item
-	err   error // every call's, if set
-	none  error // why there is no variant, if set
+	items   map[uint64]cache.Item
+	err     error // returned by Get and Put, if set
+	openErr error // returned by Open, if set
 }
 
-func (c *caches) Open(context.Context, string) (variants.Access, error) {
-	return variants.Access{Reader: c, Writer: c}, c.none
+func (c *fakeCaches) Open(context.Context, string) (variants.Access, error) {
+	return variants.Access{Reader: c, Writer: c}, c.openErr
 }
 
-func (c *caches) Get(_ context.Context, id uint64) (cache.Item, error) {
+func (c *fakeCaches) Get(_ context.Context, id uint64) (cache.Item, error) {
 	defer c.lock()()
 	item, found := c.items[id]
 	if !found && c.err == nil {
@@ -33,7 +33,7 @@ func (c *caches) Get(_ context.Context, id uint64) (cache.Item, error) {
 	return item, c.err
 }
 
-func (c *caches) Put(_ context.Context, id uint64, text string) (cache.Item, error) {
+func (c *fakeCaches) Put(_ context.Context, id uint64, text string) (cache.Item, error) {
 	defer c.lock()()
 	if len(text) > cache.MaxText {
 		return cache.Item{}, cache.ErrInvalid
@@ -43,8 +43,8 @@ func (c *caches) Put(_ context.Context, id uint64, text string) (cache.Item, err
 	return item, c.err
 }
 
-func withCaches(t *testing.T) (*instance, *caches) {
-	c := &caches{items: make(map[uint64]cache.Item)}
+func withCaches(t *testing.T) (*instance, *fakeCaches) {
+	c := &fakeCaches{items: make(map[uint64]cache.Item)}
 	return serve(t, func(_ *instance, cfg *handlers.Config) { cfg.Caches = c }), c
 }
 
@@ -54,55 +54,55 @@ func TestItems(t *testing.T) {
 		path := "/" + v.Name + "/items/7"
 		want := map[string]any{"instance": "8080", "cache": v.Name, "id": 7.0, "text": "seven", "version": 1.0, "loads": 0.0}
 		c.items = make(map[uint64]cache.Item)
-		s.get(path).fails(t, http.StatusNotFound, "not found: 7")
-		s.ask(http.MethodPut, path, `{"text": "seven"}`).is(t, http.StatusOK, want)
-		s.get(path).is(t, http.StatusOK, want)
+		s.get(path).wantError(t, http.StatusNotFound, "not found: 7")
+		s.do(http.MethodPut, path, `{"text": "seven"}`).wantJSON(t, http.StatusOK, want)
+		s.get(path).wantJSON(t, http.StatusOK, want)
 		if got := s.get(path).header.Get("Locklab-Loads"); got != "0" {
-			t.Errorf("loads %q", got)
+			t.Errorf("Locklab-Loads is %q", got)
 		}
 	}
-	s.get("/c99/items/7").fails(t, http.StatusNotFound, "nothing here")
-	serve(t).get("/c0/items/7").fails(t, http.StatusNotFound, "nothing here")
+	s.get("/c99/items/7").wantError(t, http.StatusNotFound, "nothing here")
+	serve(t).get("/c0/items/7").wantError(t, http.StatusNotFound, "nothing here")
 }
 
-func TestBadItems(t *testing.T) {
+func TestItemErrors(t *testing.T) {
 	s, c := withCaches(t)
 	for _, id := range []string{"-1", "0", "x", "2147483648", strings.Repeat("9", 5000)} {
-		s.get("/c0/items/"+id).fails(t, http.StatusBadRequest, "the item's id")
-		s.ask(http.MethodPut, "/c0/items/"+id, `{"text": "x"}`).fails(t, http.StatusBadRequest, "the item's id")
+		s.get("/c0/items/"+id).wantError(t, http.StatusBadRequest, "the item's id")
+		s.do(http.MethodPut, "/c0/items/"+id, `{"text": "x"}`).wantError(t, http.StatusBadRequest, "the item's id")
 	}
 	for _, body := range []string{
 		"", "x", `{}`, `{"text": 7}`, `{"text": null}`, `{"text": {}}`, `["text", "a"]`, `{"text": "a"} {"text": "b"}`,
 		`{"text": "a"}}`, `{"text": "a"`, `{"text": "a", "id": 8}`, `{"text": "a", "text": "b"}`, `{"Text": "a"}`, `{"Text": "a", "text": "b"}`,
-		"{\"text\": \"a\xff\"}", "{\"text\": \"\xed\xa0\x80\"}", // no UTF-8
+		"{\"text\": \"a\xff\"}", "{\"text\": \"\xed\xa0\x80\"}", // not UTF-8
 	} {
-		s.ask(http.MethodPut, "/c0/items/7", body).fails(t, http.StatusBadRequest, `{"text"`)
+		s.do(http.MethodPut, "/c0/items/7", body).wantError(t, http.StatusBadRequest, `{"text"`)
 	}
-	s.ask(http.MethodPut, "/c0/items/7", `{"text": "`+strings.Repeat("x", cache.MaxText+1)+`"}`).fails(t, http.StatusBadRequest)
+	s.do(http.MethodPut, "/c0/items/7", `{"text": "`+strings.Repeat("x", cache.MaxText+1)+`"}`).wantError(t, http.StatusBadRequest)
 	if len(c.items) > 0 {
-		t.Errorf("a refused request stored %v", c.items)
+		t.Errorf("a rejected request stored %v", c.items)
 	}
 	c.err = cache.ErrUnavailable
-	s.get("/c0/items/7").fails(t, http.StatusServiceUnavailable)
-	s.ask(http.MethodPut, "/c0/items/7", `{"text": "x"}`).fails(t, http.StatusServiceUnavailable, "may have been updated")
-	c.err, c.none = nil, variants.ErrAbsent
-	s.get("/c6/items/7").fails(t, http.StatusNotFound, "no such variant here")
-	s.ask(http.MethodPut, "/c6/items/7", `{"text": "x"}`).fails(t, http.StatusNotFound, "no such variant here")
+	s.get("/c0/items/7").wantError(t, http.StatusServiceUnavailable)
+	s.do(http.MethodPut, "/c0/items/7", `{"text": "x"}`).wantError(t, http.StatusServiceUnavailable, "may have been updated")
+	c.err, c.openErr = nil, variants.ErrAbsent
+	s.get("/c6/items/7").wantError(t, http.StatusNotFound, "no such variant here")
+	s.do(http.MethodPut, "/c6/items/7", `{"text": "x"}`).wantError(t, http.StatusNotFound, "no such variant here")
 }
 
-func TestHomePageShowsCaches(t *testing.T) {
+func TestHomePageCacheCommands(t *testing.T) {
 	s, _ := withCaches(t)
 	found := 0
-	for _, line := range curls(s.get("/").body) {
+	for _, line := range curlCommands(s.get("/").body) {
 		if !strings.Contains(line, "/items/") {
 			continue
 		}
 		found++
-		if _, _, got := s.curl(line); got.status != http.StatusOK {
+		if _, _, got := s.runCurl(line); got.status != http.StatusOK {
 			t.Errorf("%s: %d %s", line, got.status, got.body)
 		}
 	}
 	if want := 2 * len(variants.All()); found != want {
-		t.Errorf("%d lines, want %d", found, want)
+		t.Errorf("the page has %d commands, want %d", found, want)
 	}
 }

@@ -21,26 +21,26 @@ import (
 	"locklab/versions"
 )
 
-// Errors of the requests themselves.
+// Errors in the request itself.
 var (
 	errBadRequest   = errors.New("bad request")
 	errBodyTooLarge = fmt.Errorf("the body is longer than %d bytes", maxBody)
-	errBodyTooSlow  = fmt.Errorf("the body did not arrive within %s", readBody)
+	errBodyTooSlow  = fmt.Errorf("the body did not arrive within %s", bodyTimeout)
 	errQueryTooLong = fmt.Errorf("the query is longer than %d bytes", maxQuery)
-	errNoToken      = errors.New("this resets data: send the instance's admin token as 'Authorization: Bearer TOKEN'")
+	errNoToken      = errors.New("this request resets data: send the instance's admin token as 'Authorization: Bearer TOKEN'")
 	errNoRoute      = errors.New("there is nothing here")
 	errNoMethod     = errors.New("method not allowed")
 	errLocked       = errors.New("locked, and nothing was written")
 )
 
-// clientGone is the status that nginx logs for a client that disconnected before its answer. No client receives it.
-const clientGone = 499
+// statusClientGone is the status that nginx logs for a client that disconnected before it got a response. It appears in metrics only.
+const statusClientGone = 499
 
-// retryAfter is in seconds: the queue may be shorter by then.
+// retryAfter is the Retry-After header, in seconds.
 const retryAfter = "1"
 
-// statuses is the only table from errors to HTTP. The first row that matches decides.
-var statuses = []struct {
+// errorStatuses maps errors to HTTP statuses. The first row that matches wins.
+var errorStatuses = []struct {
 	err    error
 	status int
 }{
@@ -81,7 +81,7 @@ var statuses = []struct {
 }
 
 func statusOf(err error) int {
-	for _, row := range statuses {
+	for _, row := range errorStatuses {
 		if errors.Is(err, row.err) {
 			return row.status
 		}
@@ -89,15 +89,15 @@ func statusOf(err error) int {
 	return http.StatusInternalServerError
 }
 
-// resources check fencing tokens; each has its error for the write of a stale holder.
-var resources = []struct {
+// fencedResources are the resources that check fencing tokens, with the error of each for a stale holder.
+var fencedResources = []struct {
 	name  string
 	stale error
 }{{"order", order.ErrStale}, {"pview", pview.ErrStale}}
 
-// staleAt names the resource that refused the write of a stale holder; empty: none did.
-func staleAt(err error) string {
-	for _, r := range resources {
+// staleResource returns the name of the resource that refused a stale holder, or "" if none did.
+func staleResource(err error) string {
+	for _, r := range fencedResources {
 		if errors.Is(err, r.stale) {
 			return r.name
 		}
@@ -105,63 +105,64 @@ func staleAt(err error) string {
 	return ""
 }
 
-// fail answers with the error's status and its sentence. The refused write of a stale holder has a field of its own, because other
-// conflicts have the same status.
+// fail responds with the error's status and message. A stale holder (409), a lock that is held (423) and an exceeded rate limit (429) add
+// fields of their own.
 func fail(c *gin.Context, err error) {
 	ctx, status := c.Request.Context(), statusOf(err)
-	switch broke := status >= http.StatusInternalServerError; {
-	case broke && errors.Is(context.Cause(ctx), context.Canceled): // net/http's cause for a client that disconnected
-		status = clientGone
-	case broke && ctx.Err() != nil: // the instance stops, and its client is still connected
+	switch serverError := status >= http.StatusInternalServerError; {
+	case serverError && errors.Is(context.Cause(ctx), context.Canceled): // net/http's cause for a client that disconnected
+		status = statusClientGone
+	case serverError && ctx.Err() != nil: // the instance is shutting down, and its client is still connected
 		status = http.StatusServiceUnavailable
-	case waitedTooLong(err), errors.Is(err, errLocked), errors.Is(err, shop.ErrInProgress):
+	case waitTimedOut(err), errors.Is(err, errLocked), errors.Is(err, shop.ErrInProgress):
 		c.Header("Retry-After", retryAfter)
 	}
 	if refusal := new(ratelimit.Refusal); errors.As(err, &refusal) {
 		refusal.WriteHeaders(c.Writer.Header())
 	}
-	answer := gin.H{"error": sentence(err)}
+	response := gin.H{"error": oneLine(err)}
 	if status == http.StatusTooManyRequests {
-		answer["instance"] = c.GetString("instance")
+		response["instance"] = c.GetString("instance")
 	}
-	if resource := staleAt(err); resource != "" {
+	if resource := staleResource(err); resource != "" {
 		c.Set("stale", resource)
-		answer["stale"], answer["instance"] = true, c.GetString("instance")
+		response["stale"], response["instance"] = true, c.GetString("instance")
 	}
 	if status == http.StatusLocked {
-		answer["locked"], answer["instance"] = lockedBy(err), c.GetString("instance")
+		response["locked"], response["instance"] = holderOf(err), c.GetString("instance")
 	}
-	if status >= http.StatusInternalServerError && ctx.Err() == nil && !waitedTooLong(err) {
-		c.Set("outage", err)
+	if status >= http.StatusInternalServerError && ctx.Err() == nil && !waitTimedOut(err) {
+		c.Set("failure", err)
 	}
-	c.AbortWithStatusJSON(status, answer)
+	c.AbortWithStatusJSON(status, response)
 }
 
-// maybe adds advice to an error after which the work may have been done: the lease was lost, or a server gave no answer. Nothing was
-// written where the lock was not granted, or a stale holder was refused.
-func maybe(err error, advice string) error {
-	lost, away := errors.Is(err, lockstrategy.ErrLost), errors.Is(err, lockstrategy.ErrUnavailable)
-	refused := errors.Is(err, lockstrategy.ErrNotAcquired) || errors.Is(err, pview.ErrNotWritten) || away && !lost
-	if refused || statusOf(err) < http.StatusInternalServerError {
+// addAdvice adds advice to an error that leaves open whether the work was done: the lease was lost, or a server did not answer. Other
+// errors stay as they are: if the lock was not granted or a stale holder was refused, nothing was written.
+func addAdvice(err error, advice string) error {
+	leaseLost, lockUnavailable := errors.Is(err, lockstrategy.ErrLost), errors.Is(err, lockstrategy.ErrUnavailable)
+	nothingWritten := errors.Is(err, lockstrategy.ErrNotAcquired) || errors.Is(err, pview.ErrNotWritten) || lockUnavailable && !leaseLost
+	if nothingWritten || statusOf(err) < http.StatusInternalServerError {
 		return err
 	}
 	return fmt.Errorf("%w; %s", err, advice)
 }
 
-// waitedTooLong reports whether the wait for the lock ran out, and not a server's time to answer.
-func waitedTooLong(err error) bool {
+// waitTimedOut reports whether the wait for the lock ran out. A server that was too slow to answer does not count.
+func waitTimedOut(err error) bool {
 	return errors.Is(err, lockstrategy.ErrNotAcquired) && errors.Is(err, context.DeadlineExceeded) &&
 		!errors.Is(err, lockstrategy.ErrUnavailable)
 }
 
-// sentence returns err in one line: joined errors have one line each.
-func sentence(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+// oneLine returns the error's message in one line: errors.Join puts each error on a line of its own.
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
 func badRequest(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", errBadRequest, fmt.Sprintf(format, args...))
 }
 
-func unread(err error) error {
+// bodyError converts the error of reading a request's body.
+func bodyError(err error) error {
 	tooLarge := new(http.MaxBytesError)
 	switch {
 	case errors.As(err, &tooLarge):
@@ -172,14 +173,14 @@ func unread(err error) error {
 	return badRequest("the body could not be read: %v", err)
 }
 
-// noRoute answers for a version that this instance does not have, and for every other unknown path.
+// noRoute responds to a path that does not exist. For a version that this instance does not serve, it lists those that it does.
 func (a *api) noRoute(c *gin.Context) {
 	first, _, _ := strings.Cut(strings.TrimPrefix(c.Request.URL.Path, "/"), "/")
-	names := a.names()
+	names := a.versionNames()
 	if isVersion(first) && !slices.Contains(names, first) {
 		hint := ""
 		if v, known := versions.Find(first); known && v.Needs != "" {
-			hint = fmt.Sprintf("; %s is there when %s names its servers", v.Name, v.Needs.Flag())
+			hint = fmt.Sprintf("; to serve %s, start the instance with %s", v.Name, v.Needs.Flag())
 		}
 		c.AbortWithStatusJSON(statusOf(errNoRoute), gin.H{
 			"error":    fmt.Sprintf("this instance has no version %.20q; it has %s%s", first, strings.Join(names, ", "), hint),
@@ -187,11 +188,11 @@ func (a *api) noRoute(c *gin.Context) {
 		})
 		return
 	}
-	fail(c, fmt.Errorf("%w: GET / lists what there is", errNoRoute))
+	fail(c, fmt.Errorf("%w: GET / lists the routes", errNoRoute))
 }
 
-// names are those of the versions that this instance has.
-func (a *api) names() []string {
+// versionNames returns the names of the versions that this instance serves.
+func (a *api) versionNames() []string {
 	names := make([]string, len(a.Versions))
 	for i, v := range a.Versions {
 		names[i] = v.Name
@@ -204,5 +205,5 @@ func isVersion(segment string) bool {
 }
 
 func (a *api) noMethod(c *gin.Context) {
-	fail(c, fmt.Errorf("%w: %.20s is not for this path, which takes %s", errNoMethod, c.Request.Method, c.Writer.Header().Get("Allow")))
+	fail(c, fmt.Errorf("%w: this path accepts %s, not %.20s", errNoMethod, c.Writer.Header().Get("Allow"), c.Request.Method))
 }

@@ -14,46 +14,46 @@ import (
 	"locklab/handlers"
 )
 
-// target is an instance without a network, whose parts never fail: every 5xx is ours.
-func target(f *testing.F) (*instance, func(t *testing.T, request *http.Request) answer) {
-	s, cfg := parts(f)
+// newTarget returns an instance without a network whose fakes never fail, so every 5xx is a bug.
+func newTarget(f *testing.F) (*instance, func(t *testing.T, request *http.Request) response) {
+	s, cfg := newConfig(f)
 	if _, err := s.orders.Create(f.Context()); err != nil {
 		f.Fatal(err)
 	}
 	handler := handlers.New(cfg)
-	return s, func(t *testing.T, request *http.Request) answer {
+	return s, func(t *testing.T, request *http.Request) response {
 		s.orders.attempts, s.views.value = nil, -1
 		recorder := httptest.NewRecorder()
 		handler.ServeHTTP(recorder, request)
-		got := answer{recorder.Code, recorder.Header(), recorder.Body.String()}
-		got.sound(t)
+		got := response{recorder.Code, recorder.Header(), recorder.Body.String()}
+		got.checkUsable(t)
 		return got
 	}
 }
 
-// sound fails unless the answer is one that a client can do something with.
-func (a answer) sound(t *testing.T) {
+// checkUsable fails unless a client can act on the response.
+func (r response) checkUsable(t *testing.T) {
 	t.Helper()
 	switch {
-	case a.status >= 499 || a.status < 200 || a.status >= 300 && a.status < 400:
-		t.Fatalf("%d %s", a.status, a.body)
-	case a.status == http.StatusConflict:
-		if why, _ := a.json(t)["why"].(string); why == "" {
-			t.Fatalf("it does not say why: %s", a.body)
+	case r.status >= 499 || r.status < 200 || r.status >= 300 && r.status < 400:
+		t.Fatalf("%d %s", r.status, r.body)
+	case r.status == http.StatusConflict:
+		if why, _ := r.json(t)["why"].(string); why == "" {
+			t.Fatalf("the response has no reason: %s", r.body)
 		}
-	case a.status >= 400:
-		a.fails(t, a.status)
-		if len(a.body) > 500 {
-			t.Fatalf("an error repeats what it was sent: %s", a.body)
+	case r.status >= 400:
+		r.wantError(t, r.status)
+		if len(r.body) > 500 {
+			t.Fatalf("an error repeats its input: %s", r.body)
 		}
 	}
-	if (a.status == http.StatusMethodNotAllowed) != (a.header.Get("Allow") != "") {
-		t.Fatalf("%d with Allow %q", a.status, a.header.Get("Allow"))
+	if (r.status == http.StatusMethodNotAllowed) != (r.header.Get("Allow") != "") {
+		t.Fatalf("%d with Allow %q", r.status, r.header.Get("Allow"))
 	}
 }
 
-// parse makes a request as the server would of what comes over the wire, or nil.
-func parse(method, target, body string) *http.Request {
+// parseRequest returns a request as the server would read it from the wire, or nil.
+func parseRequest(method, target, body string) *http.Request {
 	wire := fmt.Sprintf("%s %s HTTP/1.1\r\nHost: lab\r\nContent-Length: %d\r\n\r\n%s", method, target, len(body), body)
 	request, err := http.ReadRequest(bufio.NewReader(strings.NewReader(wire)))
 	if err != nil {
@@ -82,18 +82,18 @@ func FuzzGrab(f *testing.F) {
 	} {
 		f.Add(seed[0], seed[1], seed[2])
 	}
-	s, ask := target(f)
+	s, send := newTarget(f)
 	f.Fuzz(func(t *testing.T, order, driver, raw string) {
 		query := "driver=" + url.QueryEscape(driver)
 		if raw != "" {
 			query += "&" + raw
 		}
 		for _, version := range []string{"v0", "v2"} {
-			request := parse(http.MethodPost, "/"+version+"/orders/"+url.PathEscape(order)+"/grab?"+query, "")
+			request := parseRequest(http.MethodPost, "/"+version+"/orders/"+url.PathEscape(order)+"/grab?"+query, "")
 			if request == nil {
 				return
 			}
-			got := ask(t, request)
+			got := send(t, request)
 			for _, a := range s.orders.attempts {
 				if a.OrderID < 1 || a.OrderID > 1<<31-1 || a.Driver < 1 || a.Driver > 1<<31-1 || !id.MatchString(order) || !id.MatchString(driver) {
 					t.Fatalf("%q and %q were accepted as %+v", order, driver, a)
@@ -102,11 +102,11 @@ func FuzzGrab(f *testing.F) {
 					t.Fatalf("%q and %q became %+v", order, driver, a)
 				}
 			}
-			if asked := len(s.orders.attempts) > 0; !asked && (got.status < 400 || got.status == http.StatusConflict) {
-				t.Fatalf("%d without asking the store", got.status)
+			if reached := len(s.orders.attempts) > 0; !reached && (got.status < 400 || got.status == http.StatusConflict) {
+				t.Fatalf("%d without an attempt in the store", got.status)
 			}
 			if raw == "" && len(order) < 10 && len(driver) < 10 && id.MatchString(order) && id.MatchString(driver) && len(s.orders.attempts) != 1 {
-				t.Fatalf("%q and %q were refused: %s", order, driver, got.body)
+				t.Fatalf("%q and %q were rejected: %s", order, driver, got.body)
 			}
 		}
 	})
@@ -121,9 +121,9 @@ func FuzzSetView(f *testing.F) {
 	} {
 		f.Add(body, int64(n)<<51)
 	}
-	s, ask := target(f)
-	put := func(t *testing.T, body string) answer {
-		return ask(t, httptest.NewRequest(http.MethodPut, "/pview", strings.NewReader(body)))
+	s, send := newTarget(f)
+	put := func(t *testing.T, body string) response {
+		return send(t, httptest.NewRequest(http.MethodPut, "/pview", strings.NewReader(body)))
 	}
 	f.Fuzz(func(t *testing.T, body string, n int64) {
 		got := put(t, body)
@@ -132,15 +132,15 @@ func FuzzSetView(f *testing.F) {
 			t.Fatalf("%d bytes: %d", len(body), got.status)
 		case got.status != http.StatusOK:
 			if s.views.value != -1 {
-				t.Fatalf("refused, and written: %q", body)
+				t.Fatalf("%q was rejected but written", body)
 			}
 		default:
 			var fields map[string]int64
 			if err := json.Unmarshal([]byte(body), &fields); err != nil || len(fields) == 0 || s.views.value < 0 || s.views.value > 1<<53-1 {
 				t.Fatalf("%q was accepted as %d (%v)", body, s.views.value, err)
 			}
-			if answered := got.json(t)["value"]; answered != float64(s.views.value) {
-				t.Fatalf("answered %v, wrote %d", answered, s.views.value)
+			if value := got.json(t)["value"]; value != float64(s.views.value) {
+				t.Fatalf("the response has the value %v, but %d was written", value, s.views.value)
 			}
 		}
 		if put(t, fmt.Sprintf(`{"value":%d}`, n)); (s.views.value == n) != (n >= -1 && n <= 1<<53-1) {
@@ -163,18 +163,18 @@ func FuzzPath(f *testing.F) {
 		f.Add("GET", path, `{"value":0}`)
 		f.Add("CONNECT", path, "")
 	}
-	s, ask := target(f)
+	s, send := newTarget(f)
 	f.Fuzz(func(t *testing.T, method, path, body string) {
-		request := parse(method, path, body)
+		request := parseRequest(method, path, body)
 		if request == nil {
 			return
 		}
-		got := ask(t, request)
+		got := send(t, request)
 		if set := s.views.value != -1; set && !(got.status == http.StatusOK && strings.HasSuffix(request.URL.Path, "/pview")) {
-			t.Fatalf("%s %q wrote %d and was answered %d", method, path, s.views.value, got.status)
+			t.Fatalf("%s %q wrote %d and got status %d", method, path, s.views.value, got.status)
 		}
 		if got.status < 300 && method != "GET" && method != "HEAD" && method != "POST" && method != "PUT" {
-			t.Fatalf("%s was answered %d", method, got.status)
+			t.Fatalf("%s got status %d", method, got.status)
 		}
 	})
 }

@@ -1,8 +1,8 @@
-// Package handlers answers HTTP. It makes no decisions about locks.
+// Package handlers is the HTTP interface of an instance.
 //
-// Every request passes this file, and is bounded first. A version is a prefix of the URL, with a lock or without ([Version]). One
-// table turns errors into statuses (errors.go). A client that disconnects ends its request's context, and the request stops waiting for
-// the lock.
+// A version is a prefix of the URL, with or without a lock ([Version]); the handlers themselves know nothing about locks. Before a handler
+// runs, limitRequest bounds the size of the request and the time that its body may take. One table maps errors to HTTP statuses
+// (errors.go). When a client disconnects, its request's context ends, and the request stops waiting for the lock.
 package handlers
 
 import (
@@ -27,16 +27,16 @@ import (
 	"locklab/versions"
 )
 
-// Locker runs fn while it holds key, as both scenarios need it.
+// Locker runs fn while it holds key.
 type Locker interface {
 	Do(ctx context.Context, key string, fn func(ctx context.Context, token uint64) error) error
 }
 
-// Version is one way to do the same work, opened.
+// Version is a version that this instance serves, with its open lock.
 type Version struct {
 	versions.Version
-	Lock  *lockstrategy.Guard // nil: no lock, but one atomic command
-	Owner string              // by which its server names this process as the owner of a lock; empty: by none
+	Lock  *lockstrategy.Guard // nil: the version has no lock, but one atomic command
+	Owner string              // the name under which the lock's server knows this process as an owner; empty: none
 }
 
 // Views counts page views.
@@ -56,29 +56,29 @@ type Orders interface {
 	GrabAtomic(ctx context.Context, a order.Attempt) (order.Result, error)
 }
 
-// Config is what an instance is made of.
+// Config configures an instance.
 type Config struct {
-	Instance   string // its name, in every answer
-	Topology   string // for people
-	Build      string // what the program was built from, for people
+	Instance   string // name of the instance, part of every response
+	Topology   string // of Redis, for display
+	Build      string // what the program was built from, for display
 	Versions   []Version
-	Wait       time.Duration // longest wait for a lock; a request may ask for less
+	Wait       time.Duration // longest wait for a lock; a request may set a shorter one
 	Views      Views
 	Orders     Orders
-	Limited    Limited                                  // calls to a supplier, under a limit; without algorithms there are none
-	Shop       *shop.Store                              // nil: this instance has no shop
-	Parcels    shop.Worker                              // of the shop
-	Caches     Caches                                   // nil: there are none
-	Outages    *Outages                                 // of the instance's servers; nil: it has none
-	Preflight  func(context.Context) []preflight.Report // for /readyz: what weakens the locks, and what refuses them. Nil: there is none
+	RateLimits RateLimits                               // without algorithms, the routes of the supplier do not exist
+	Shop       *shop.Store                              // nil: the routes of the shop do not exist
+	Parcels    shop.Worker                              // packs parcels for the shop's paid orders
+	Caches     Caches                                   // nil: the routes of the items do not exist
+	Outages    *Outages                                 // of the servers that the instance uses; may be nil
+	Preflight  func(context.Context) []preflight.Report // what weakens the locks or keeps them from being granted, for /readyz; may be nil
 	Metrics    *Metrics
-	AdminToken string // required to reset data; empty: none is required
+	AdminToken string // required for requests that reset data; empty: not required
 	Log        *slog.Logger
 }
 
 type api struct{ Config }
 
-// The mode is gin's global variable: here no two instances set it simultaneously.
+// gin's mode is a global variable. Setting it here, and not in New, keeps two instances from racing.
 func init() { gin.SetMode(gin.ReleaseMode) }
 
 // New returns the handler of an instance.
@@ -87,90 +87,93 @@ func New(cfg Config) http.Handler {
 	r := gin.New()
 	r.HandleMethodNotAllowed = true
 	r.RedirectTrailingSlash = false
-	r.Use(a.observe, a.recovered, bound)
+	r.Use(a.observe, a.recoverPanic, limitRequest)
 	r.NoRoute(a.noRoute)
 	r.NoMethod(a.noMethod)
 
 	for _, v := range cfg.Versions {
 		// GET is an alias: A4's @RequestMapping names no method, so it takes GET.
-		r.Match([]string{http.MethodPost, http.MethodGet}, "/"+v.Name+"/pview", a.inVersion(v.Name), a.increment(v))
-		r.Match([]string{http.MethodPost, http.MethodGet}, "/"+v.Name+"/orders/:id/grab", a.inVersion(v.Name), a.grab(v))
+		r.Match([]string{http.MethodPost, http.MethodGet}, "/"+v.Name+"/pview", a.tagVersion(v.Name), a.increment(v))
+		r.Match([]string{http.MethodPost, http.MethodGet}, "/"+v.Name+"/orders/:id/grab", a.tagVersion(v.Name), a.grab(v))
 	}
-	if len(cfg.Limited.Algorithms) > 0 {
-		a.limits(r)
+	if len(cfg.RateLimits.Algorithms) > 0 {
+		a.addSupplierRoutes(r)
 	}
-	a.shopRoutes(r)
-	for _, v := range a.caches() {
-		r.GET("/"+v.Name+"/items/:id", a.inVersion(v.Name), a.getItem(v))
-		r.PUT("/"+v.Name+"/items/:id", a.inVersion(v.Name), a.putItem(v))
+	if a.Shop != nil {
+		a.addShopRoutes(r)
 	}
-	r.PUT("/pview", a.admin, answered(a.setView))
-	r.POST("/orders", answered(a.createOrder))
+	for _, v := range a.cacheVariants() {
+		r.GET("/"+v.Name+"/items/:id", a.tagVersion(v.Name), a.getItem(v))
+		r.PUT("/"+v.Name+"/items/:id", a.tagVersion(v.Name), a.putItem(v))
+	}
+	r.PUT("/pview", a.requireAdmin, handle(a.setView))
+	r.POST("/orders", handle(a.createOrder))
 	for path, read := range map[string]gin.HandlerFunc{
-		"/pview":      answered(a.getView),
-		"/orders/:id": identified(theOrder, a.getOrder),
+		"/pview":      handle(a.getView),
+		"/orders/:id": handleID(orderID, a.getOrder),
 		"/healthz":    a.healthz,
 		"/readyz":     a.readyz,
 		"/metrics":    gin.WrapH(promhttp.HandlerFor(cfg.Metrics.registry, promhttp.HandlerOpts{})),
 		"/":           a.home,
-	} { // probes send HEAD; net/http omits the answer's body
+	} { // probes send HEAD; net/http omits the body
 		r.Match([]string{http.MethodGet, http.MethodHead}, path, read)
 	}
 	return r
 }
 
+// observe counts and logs a request after it was handled.
 func (a *api) observe(c *gin.Context) {
 	start := time.Now()
 	c.Next()
 	if c.Writer.Size() > 0 && strings.HasPrefix(c.Writer.Header().Get("Content-Type"), "application/json") {
-		_, _ = c.Writer.WriteString("\n") // a terminal shows its prompt on a line of its own
+		_, _ = c.Writer.WriteString("\n") // so that a terminal shows its prompt on a new line
 	}
 	version := c.GetString("version")
 	a.Metrics.requests.WithLabelValues(version, strconv.Itoa(c.Writer.Status())).Inc()
 	if resource := c.GetString("stale"); resource != "" {
 		a.Metrics.stale.WithLabelValues(version, resource).Inc()
 	}
-	outage, _ := c.Get("outage")
-	if err, failed := outage.(error); failed && a.Outages != nil {
-		a.Outages.Failed("a request", err)
+	failure, _ := c.Get("failure")
+	if err, failed := failure.(error); failed && a.Outages != nil {
+		a.Outages.ReportFailure("a request", err)
 	}
 	a.Log.Debug("request", "method", c.Request.Method, "path", c.Request.URL.Path,
 		"status", c.Writer.Status(), "took", time.Since(start), "value", c.GetInt64("value"))
 }
 
-// recovered answers for a handler that panics. gin's own recovery treats the error of any broken connection as a client that
-// disconnected, and answers 200.
-func (a *api) recovered(c *gin.Context) {
+// recoverPanic responds with a 500 if a handler panics. gin's own recovery takes the error of any broken connection for a client that
+// disconnected, and responds with a 200.
+func (a *api) recoverPanic(c *gin.Context) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			a.Log.Error("panic", "path", c.Request.URL.Path, "cause", cause, "stack", string(debug.Stack()))
-			c.AbortWithStatusJSON(http.StatusInternalServerError, gin.H{"error": "internal error; the instance's log says more"})
+			c.AbortWithStatusJSON(http.StatusInternalServerError, gin.H{"error": "internal error: see the instance's log"})
 		}
 	}()
 	c.Next()
 }
 
-// Bounds of a request. Every meaningful request is far below them.
+// Limits of a request.
 const (
-	maxBody  = 4 << 10 // bytes
-	maxQuery = 1 << 10 // bytes
-	readBody = 5 * time.Second
-	maxID    = 1<<31 - 1 // orders and drivers: what fits every database's signed integer
+	maxBody     = 4 << 10 // bytes
+	maxQuery    = 1 << 10 // bytes
+	bodyTimeout = 5 * time.Second
+	maxID       = 1<<31 - 1 // fits the signed integers of every database
 )
 
-// bound refuses a request that is too large, and reads the body of every other one. net/http detects that a client has disconnected
-// only when it has read the whole request.
-func bound(c *gin.Context) {
+// limitRequest rejects a request that is too large and reads the body of any other. net/http notices that a client has disconnected
+// only after the whole body was read.
+func limitRequest(c *gin.Context) {
 	if len(c.Request.URL.RawQuery) > maxQuery {
 		fail(c, errQueryTooLong)
 		return
 	}
 	connection := http.NewResponseController(c.Writer)
-	_ = connection.SetReadDeadline(time.Now().Add(readBody))
+	_ = connection.SetReadDeadline(time.Now().Add(bodyTimeout))
 	body, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, maxBody))
 	if err != nil {
-		// The deadline stays: net/http reads the rest of the body before it answers.
-		fail(c, unread(err))
+		// Keep the deadline: net/http reads the rest of the body before it responds.
+		fail(c, bodyError(err))
 		return
 	}
 	// Without this, the deadline would end the request's context while it waits for a lock.
@@ -178,35 +181,36 @@ func bound(c *gin.Context) {
 	c.Request.Body = io.NopCloser(bytes.NewReader(body))
 }
 
-// inVersion sets the version for metrics and logs: no other part of the URL may label a metric.
-func (a *api) inVersion(name string) gin.HandlerFunc {
+// tagVersion sets the version for metrics and logs. No other part of a URL may become a label: the number of series would have no bound.
+func (a *api) tagVersion(name string) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		c.Set("version", name)
 		c.Set("instance", a.Instance)
 	}
 }
 
-// answered makes a handler of one that answers or returns an error.
-func answered(handle func(c *gin.Context) error) gin.HandlerFunc {
+// handle adapts a handler that responds or returns an error.
+func handle(handler func(c *gin.Context) error) gin.HandlerFunc {
 	return func(c *gin.Context) {
-		if err := handle(c); err != nil {
+		if err := handler(c); err != nil {
 			fail(c, err)
 		}
 	}
 }
 
-// identified makes a handler of one that answers for the thing that a path names by its id. what is its kind, for people.
-func identified(what string, handle func(c *gin.Context, id uint64) error) gin.HandlerFunc {
-	return answered(func(c *gin.Context) error {
-		id, err := number(what, c.Param("id"))
+// handleID adapts a handler of a path with an :id. name is what error messages call the id.
+func handleID(name string, handler func(c *gin.Context, id uint64) error) gin.HandlerFunc {
+	return handle(func(c *gin.Context) error {
+		id, err := parseNumber(name, c.Param("id"))
 		if err != nil {
 			return err
 		}
-		return handle(c, id)
+		return handler(c, id)
 	})
 }
 
-func one(c *gin.Context, name string) (string, error) {
+// queryParam returns a parameter of the query, or "" if it is missing. It fails if the parameter is there more than once.
+func queryParam(c *gin.Context, name string) (string, error) {
 	values := c.QueryArray(name)
 	if len(values) > 1 {
 		return "", badRequest("%s is given %d times; give it once", name, len(values))
@@ -214,7 +218,7 @@ func one(c *gin.Context, name string) (string, error) {
 	return c.Query(name), nil
 }
 
-func number(name, text string) (uint64, error) {
+func parseNumber(name, text string) (uint64, error) {
 	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil || n == 0 || n > maxID {
 		return 0, badRequest("%s is %.20q; it must be a whole number from 1 to %d", name, text, maxID)

@@ -13,10 +13,10 @@ import (
 	"locklab/lockstrategy/preflight"
 )
 
-// readiness bounds the wait for the servers' answers.
-const readiness = 2 * time.Second
+// pingTimeout bounds the wait for the servers to answer a ping.
+const pingTimeout = 2 * time.Second
 
-// healthz shows that the process answers. It does not ask the servers behind it.
+// healthz shows that the process is alive. It does not ping any server.
 func (a *api) healthz(c *gin.Context) {
 	owners := make(map[string]string)
 	for _, v := range a.Versions {
@@ -25,33 +25,33 @@ func (a *api) healthz(c *gin.Context) {
 		}
 	}
 	c.JSON(http.StatusOK, gin.H{
-		"instance": a.Instance, "status": "ok", "topology": a.Topology, "build": a.Build, "versions": a.names(), "owners": owners,
+		"instance": a.Instance, "status": "ok", "topology": a.Topology, "build": a.Build, "versions": a.versionNames(), "owners": owners,
 	})
 }
 
-// readyz asks all servers simultaneously. It names those that do not answer, and the locks that their servers do not grant. It also tells
-// what weakens the locks, which does not make the instance unready.
+// readyz pings all servers at once and lists the unreachable ones, and the locks that their servers refuse to grant. It also lists what
+// weakens a lock, which does not make the instance unready.
 func (a *api) readyz(c *gin.Context) {
-	ctx, cancel := context.WithTimeout(c.Request.Context(), readiness)
+	ctx, cancel := context.WithTimeout(c.Request.Context(), pingTimeout)
 	defer cancel()
 	var (
 		unreachable = map[string]string{}
-		found       []preflight.Report
-		asked       sync.WaitGroup
+		reports     []preflight.Report
+		running     sync.WaitGroup
 	)
 	if a.Preflight != nil {
-		asked.Go(func() { found = a.Preflight(ctx) })
+		running.Go(func() { reports = a.Preflight(ctx) })
 	}
 	if a.Outages != nil {
-		for name, err := range a.Outages.Ask(c.Request.Context()) {
-			unreachable[name] = sentence(err)
+		for name, err := range a.Outages.PingServers(c.Request.Context()) {
+			unreachable[name] = oneLine(err)
 		}
 	}
-	asked.Wait()
-	for _, lock := range found {
-		for _, w := range lock.Weaknesses {
-			if w.Refuses && unreachable[lock.Lock] == "" { // the worst comes first
-				unreachable[lock.Lock] = w.String()
+	running.Wait()
+	for _, report := range reports {
+		for _, w := range report.Weaknesses {
+			if w.Refuses && unreachable[report.Lock] == "" { // the worst weakness comes first
+				unreachable[report.Lock] = w.String()
 			}
 		}
 	}
@@ -59,11 +59,11 @@ func (a *api) readyz(c *gin.Context) {
 	if len(unreachable) > 0 {
 		status = http.StatusServiceUnavailable
 	}
-	answer := gin.H{"instance": a.Instance, "ready": len(unreachable) == 0, "unreachable": unreachable}
+	response := gin.H{"instance": a.Instance, "ready": len(unreachable) == 0, "unreachable": unreachable}
 	if a.Preflight != nil {
-		answer["preflight"] = found
+		response["preflight"] = reports
 	}
-	c.JSON(status, answer)
+	c.JSON(status, response)
 }
 
 //go:embed home.html
@@ -74,8 +74,8 @@ var homePage = template.Must(template.New("home").Parse(homeSource))
 func (a *api) home(c *gin.Context) {
 	c.Header("Content-Type", "text/html; charset=utf-8")
 	c.Status(http.StatusOK)
-	err := homePage.Execute(c.Writer, gin.H{"Config": a.Config, "Caches": a.caches(), "Base": "http://" + c.Request.Host})
+	err := homePage.Execute(c.Writer, gin.H{"Config": a.Config, "Caches": a.cacheVariants(), "Base": "http://" + c.Request.Host})
 	if err != nil {
-		a.Log.Warn("home page", "error", err)
+		a.Log.Warn("home page not sent", "error", err)
 	}
 }

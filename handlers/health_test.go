@@ -16,77 +16,77 @@ import (
 	"locklab/lockstrategy/preflight"
 )
 
-func up(name string) handlers.Check {
-	return handlers.Check{Name: name, Ping: func(context.Context) error { return nil }}
+func up(name string) handlers.HealthCheck {
+	return handlers.HealthCheck{Name: name, Ping: func(context.Context) error { return nil }}
 }
 
-func down(name string, err error) handlers.Check {
-	return handlers.Check{Name: name, Ping: func(context.Context) error { return err }}
+func down(name string, err error) handlers.HealthCheck {
+	return handlers.HealthCheck{Name: name, Ping: func(context.Context) error { return err }}
 }
 
-// watching asks servers, and ends with the test.
-func watching(t *testing.T, servers ...handlers.Check) *handlers.Outages {
+// newOutages returns an Outages that discards its log and is closed with the test.
+func newOutages(t *testing.T, checks ...handlers.HealthCheck) *handlers.Outages {
 	t.Helper()
-	o := handlers.NewOutages(slog.New(slog.DiscardHandler), servers...)
+	o := handlers.NewOutages(slog.New(slog.DiscardHandler), checks...)
 	t.Cleanup(func() { _ = o.Close() })
 	return o
 }
 
-func TestHealthSaysThatTheProcessAnswers(t *testing.T) {
-	s := serve(t, func(s *instance, cfg *handlers.Config) { // whatever is behind it
-		cfg.Outages = watching(t, down("redis", errors.New("refused")))
+func TestHealthz(t *testing.T) {
+	s := serve(t, func(s *instance, cfg *handlers.Config) { // must be ok although every server is down
+		cfg.Outages = newOutages(t, down("redis", errors.New("refused")))
 		for i := range cfg.Versions {
 			if cfg.Versions[i].Name == "v3" {
 				cfg.Versions[i].Owner = "a process"
 			}
 		}
-		s.views.err, s.orders.err = redisAway, mysqlAway
+		s.views.err, s.orders.err = errRedisDown, errDatabaseDown
 	})
-	s.get("/healthz").is(t, http.StatusOK, map[string]any{
+	s.get("/healthz").wantJSON(t, http.StatusOK, map[string]any{
 		"instance": "8080", "status": "ok", "topology": "single", "build": "", "versions": versionNames,
 		"owners": map[string]any{"v3": "a process"},
 	})
-	if got := s.ask(http.MethodHead, "/healthz", ""); got.status != http.StatusOK || got.body != "" {
+	if got := s.do(http.MethodHead, "/healthz", ""); got.status != http.StatusOK || got.body != "" {
 		t.Errorf("HEAD: %+v", got)
 	}
 }
 
-func TestReadinessNamesWhatIsUnreachable(t *testing.T) {
+func TestReadyzListsUnreachableServers(t *testing.T) {
 	refused := errors.Join(errors.New("node a: refused"), errors.New("node b: refused"))
 	for name, test := range map[string]struct {
-		checks      []handlers.Check
+		checks      []handlers.HealthCheck
 		unreachable map[string]any
 	}{
-		"nothing to ask": {nil, map[string]any{}},
-		"all answer":     {[]handlers.Check{up("redis"), up("mysql")}, map[string]any{}},
-		"one is away":    {[]handlers.Check{up("redis"), down("mysql", errors.New("refused"))}, map[string]any{"mysql": "refused"}},
-		"two are away": {
-			[]handlers.Check{down("redlock", refused), up("redis"), down("mysql", errors.New("gone"))},
+		"no servers":  {nil, map[string]any{}},
+		"all answer":  {[]handlers.HealthCheck{up("redis"), up("mysql")}, map[string]any{}},
+		"one is down": {[]handlers.HealthCheck{up("redis"), down("mysql", errors.New("refused"))}, map[string]any{"mysql": "refused"}},
+		"two are down": {
+			[]handlers.HealthCheck{down("redlock", refused), up("redis"), down("mysql", errors.New("gone"))},
 			map[string]any{"redlock": "node a: refused; node b: refused", "mysql": "gone"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := serve(t, func(_ *instance, cfg *handlers.Config) { cfg.Outages = watching(t, test.checks...) })
+			s := serve(t, func(_ *instance, cfg *handlers.Config) { cfg.Outages = newOutages(t, test.checks...) })
 			status, ready := http.StatusOK, len(test.unreachable) == 0
 			if !ready {
 				status = http.StatusServiceUnavailable
 			}
-			s.get("/readyz").is(t, status, map[string]any{"instance": "8080", "ready": ready, "unreachable": test.unreachable})
-			if got := s.ask(http.MethodHead, "/readyz", ""); got.status != status {
+			s.get("/readyz").wantJSON(t, status, map[string]any{"instance": "8080", "ready": ready, "unreachable": test.unreachable})
+			if got := s.do(http.MethodHead, "/readyz", ""); got.status != status {
 				t.Errorf("HEAD: %d", got.status)
 			}
 		})
 	}
 }
 
-// A weakness of a lock is told, and makes nothing unready.
-func TestReadinessTellsWhatWeakensALock(t *testing.T) {
-	for _, check := range []handlers.Check{up("redis"), down("redis", errors.New("refused"))} {
+// A weakness of a lock is listed, but the instance stays ready.
+func TestReadyzListsWeaknesses(t *testing.T) {
+	for _, check := range []handlers.HealthCheck{up("redis"), down("redis", errors.New("refused"))} {
 		s := serve(t, func(_ *instance, cfg *handlers.Config) {
-			cfg.Outages = watching(t, check)
+			cfg.Outages = newOutages(t, check)
 			cfg.Preflight = func(ctx context.Context) []preflight.Report {
 				if _, bounded := ctx.Deadline(); !bounded {
-					t.Error("it may ask for ever")
+					t.Error("the preflight has no deadline")
 				}
 				return []preflight.Report{
 					{
@@ -104,7 +104,7 @@ func TestReadinessTellsWhatWeakensALock(t *testing.T) {
 		if check.Ping(t.Context()) != nil {
 			status, unreachable = http.StatusServiceUnavailable, map[string]any{"redis": "refused"}
 		}
-		s.get("/readyz").is(t, status, map[string]any{
+		s.get("/readyz").wantJSON(t, status, map[string]any{
 			"instance": "8080", "ready": status == http.StatusOK, "unreachable": unreachable,
 			"preflight": []any{
 				map[string]any{
@@ -120,10 +120,10 @@ func TestReadinessTellsWhatWeakensALock(t *testing.T) {
 	}
 }
 
-// An instance whose servers answer and grant no lock is not ready, and says why.
-func TestReadinessNamesTheLockThatIsNotGranted(t *testing.T) {
+// An instance whose servers answer but refuse a lock is not ready, and says why.
+func TestReadyzListsRefusedLocks(t *testing.T) {
 	s := serve(t, func(_ *instance, cfg *handlers.Config) {
-		cfg.Outages = watching(t, up("redis"))
+		cfg.Outages = newOutages(t, up("redis"))
 		cfg.Preflight = func(context.Context) []preflight.Report {
 			return []preflight.Report{{
 				Lock: "v3", Taken: noon, Unknown: []preflight.Unknown{},
@@ -141,32 +141,33 @@ func TestReadinessNamesTheLockThatIsNotGranted(t *testing.T) {
 	}
 }
 
-// Servers that hang are asked at the same time, and no longer than the bound.
-func TestReadinessDoesNotHang(t *testing.T) {
+// Servers that hang are pinged at the same time, and readyz responds after the timeout.
+func TestReadyzTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, cfg := parts(t)
+		_, cfg := newConfig(t)
 		hang := func(ctx context.Context) error {
 			<-ctx.Done()
 			return ctx.Err()
 		}
-		cfg.Outages = watching(t, handlers.Check{Name: "redis", Ping: hang}, up("sqlite"), handlers.Check{Name: "mysql", Ping: hang})
-		recorder, began := httptest.NewRecorder(), time.Now()
+		redis, mysql := handlers.HealthCheck{Name: "redis", Ping: hang}, handlers.HealthCheck{Name: "mysql", Ping: hang}
+		cfg.Outages = newOutages(t, redis, up("sqlite"), mysql)
+		recorder, start := httptest.NewRecorder(), time.Now()
 		handlers.New(cfg).ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/readyz", nil))
-		if took := time.Since(began); took != 2*time.Second {
-			t.Errorf("it took %s", took)
+		if took := time.Since(start); took != 2*time.Second {
+			t.Errorf("the response took %s, want 2s", took)
 		}
-		answer{recorder.Code, recorder.Header(), recorder.Body.String()}.is(t, http.StatusServiceUnavailable, map[string]any{
+		response{recorder.Code, recorder.Header(), recorder.Body.String()}.wantJSON(t, http.StatusServiceUnavailable, map[string]any{
 			"instance": "8080", "ready": false,
 			"unreachable": map[string]any{"redis": "context deadline exceeded", "mysql": "context deadline exceeded"},
 		})
 	})
 }
 
-func TestReadinessEndsWithItsClient(t *testing.T) {
-	asked, ended := make(chan struct{}), make(chan struct{})
+func TestReadyzClientDisconnects(t *testing.T) {
+	pinged, ended := make(chan struct{}), make(chan struct{})
 	s := serve(t, func(_ *instance, cfg *handlers.Config) {
-		cfg.Outages = watching(t, handlers.Check{Name: "redis", Ping: func(ctx context.Context) error {
-			close(asked)
+		cfg.Outages = newOutages(t, handlers.HealthCheck{Name: "redis", Ping: func(ctx context.Context) error {
+			close(pinged)
 			<-ctx.Done()
 			if errors.Is(ctx.Err(), context.Canceled) {
 				close(ended)
@@ -181,7 +182,7 @@ func TestReadinessEndsWithItsClient(t *testing.T) {
 	if _, err := client.Write([]byte("GET /readyz HTTP/1.1\r\nHost: lab\r\n\r\n")); err != nil {
 		t.Fatal(err)
 	}
-	<-asked
+	<-pinged
 	_ = client.Close()
 	<-ended
 }

@@ -14,16 +14,16 @@ import (
 	"locklab/internal/testenv"
 )
 
-// A key, an id, a query or a body of 10 MB is refused by a status 4xx and a sentence, and nothing is stored. The server refuses it before
-// it knows the endpoint. Each endpoint's own bounds refuse 15 KB, which net/http accepts in a header.
-func TestHugeRequestsAreRefused(t *testing.T) {
+// A key, an id, a query or a body that is huge gets a 4xx with a message, and nothing is stored. 10 MB are rejected before routing. 15 KB,
+// which net/http accepts in a header, are rejected by the limits of each endpoint.
+func TestHugeInput(t *testing.T) {
 	t.Parallel()
-	items, log := &caches{items: make(map[uint64]cache.Item)}, &supplier{}
-	s := serve(t, withShop, limited(log), func(_ *instance, cfg *handlers.Config) { cfg.Caches = items })
-	s.URL = listen(t, s.Config.Handler) // as an instance serves, with its bound of the headers
-	s.ask(http.MethodPost, "/orders", "")
-	s.ask(http.MethodPut, "/shop/items/1", `{"stock": 5}`)
-	s.ask(http.MethodPut, "/pview", `{"value": 7}`)
+	items, log := &fakeCaches{items: make(map[uint64]cache.Item)}, &fakeSupplier{}
+	s := serve(t, withShop, withRateLimits(log), func(_ *instance, cfg *handlers.Config) { cfg.Caches = items })
+	s.URL = listen(t, s.Config.Handler) // httptest would not limit the headers
+	s.do(http.MethodPost, "/orders", "")
+	s.do(http.MethodPut, "/shop/items/1", `{"stock": 5}`)
+	s.do(http.MethodPut, "/pview", `{"value": 7}`)
 
 	lines := hugeLines(s.versions)
 	for size, lines := range map[int][]string{15 << 10: lines, 10 << 20: {lines[0], lines[1], lines[2], lines[len(lines)-1]}} {
@@ -31,32 +31,34 @@ func TestHugeRequestsAreRefused(t *testing.T) {
 		for _, line := range lines {
 			method, path, _ := strings.Cut(strings.Replace(line, "HUGE", digits, 1), " ")
 			path, body, _ := strings.Cut(path, " ")
-			s.ask(method, path, body).refusesHuge(t, line, size)
+			s.do(method, path, body).wantRejected(t, line, size)
 		}
 		path := "/v3/shop/items/1/buy?buyer=7"
-		s.ask(http.MethodPost, path, "", "Idempotency-Key: "+digits).refusesHuge(t, path+" with a key", size)
+		s.do(http.MethodPost, path, "", "Idempotency-Key: "+digits).wantRejected(t, path+" with a key", size)
 	}
 
-	s.get("/shop/items/1").is(t, http.StatusOK, map[string]any{
+	s.get("/shop/items/1").wantJSON(t, http.StatusOK, map[string]any{
 		"instance": "8080", "item": 1.0, "pieces": 5.0, "stock": 5.0, "sold": 0.0, "oversold": 0.0, "unaccounted": 0.0,
 		"orders": 0.0, "buyers": 0.0, "versions": []any{},
 	})
-	s.ask(http.MethodPost, "/r3/supplier/call", "").hasHeaders(t, map[string]string{"RateLimit-Remaining": "2"}) // of three: it is the first
+	// The limit is three, so this is the first call.
+	s.do(http.MethodPost, "/r3/supplier/call", "").wantHeaders(t, map[string]string{"RateLimit-Remaining": "2"})
 	if s.views.value != 7 || len(s.orders.all) != 1 || len(s.orders.attempts) != 0 || len(items.items) != 0 || len(log.calls) != 1 {
 		t.Errorf("stored: %d views, %d orders, %v, %v, %v", s.views.value, len(s.orders.all), s.orders.attempts, items.items, log.calls)
 	}
 }
 
-func (a answer) refusesHuge(t *testing.T, line string, size int) {
+// wantRejected fails unless the response is a 4xx with a short message.
+func (r response) wantRejected(t *testing.T, line string, size int) {
 	t.Helper()
-	if a.status < 400 || a.status > 499 || a.body == "" || len(a.body) > 500 {
-		t.Errorf("%s of %d bytes: %d %.500s", line, size, a.status, a.body)
-	} else if a.status != http.StatusRequestHeaderFieldsTooLarge { // which net/http answers as plain text
-		a.fails(t, a.status)
+	if r.status < 400 || r.status > 499 || r.body == "" || len(r.body) > 500 {
+		t.Errorf("%s of %d bytes: %d %.500s", line, size, r.status, r.body)
+	} else if r.status != http.StatusRequestHeaderFieldsTooLarge { // net/http sends that one as plain text
+		r.wantError(t, r.status)
 	}
 }
 
-// hugeLines are "METHOD path body" of every endpoint that stores something or reads by an id, with something HUGE in one place.
+// hugeLines returns "METHOD path body" for every endpoint that stores something or reads by an id, each with HUGE in one place.
 func hugeLines(served []handlers.Version) (all []string) {
 	for _, version := range served {
 		v := version.Name
@@ -79,7 +81,7 @@ func hugeLines(served []handlers.Version) (all []string) {
 	)
 }
 
-// listen serves as an instance does, until the test ends.
+// listen serves like an instance until the test ends.
 func listen(t *testing.T, handler http.Handler) (url string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -87,11 +89,11 @@ func listen(t *testing.T, handler http.Handler) (url string) {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(testenv.Context(t))
-	ended := make(chan error)
-	go func() { ended <- handlers.Serve(ctx, listener, handler, slog.New(slog.DiscardHandler)) }()
+	served := make(chan error)
+	go func() { served <- handlers.Serve(ctx, listener, handler, slog.New(slog.DiscardHandler)) }()
 	t.Cleanup(func() {
 		stop()
-		if err := <-ended; err != nil {
+		if err := <-served; err != nil {
 			t.Error(err)
 		}
 	})

@@ -13,17 +13,17 @@ import (
 
 // Outcomes of a request for a lease, and of a lease.
 const (
-	acquired    = "acquired"
-	timedOut    = "timed_out"   // the wait was longer than allowed
-	taken       = "taken"       // the request was not to wait, and another held the lock
-	cancelled   = "cancelled"   // the client disconnected
-	unavailable = "unavailable" // the lock's server gave no answer
-	lost        = "lost"        // before it was released
-	unconfirmed = "unconfirmed" // the server did not confirm the release
+	outcomeAcquired    = "acquired"
+	outcomeTimedOut    = "timed_out"   // the wait was over before the lock was free
+	outcomeTaken       = "taken"       // the request was not to wait, and the lock was held
+	outcomeCancelled   = "cancelled"   // the client disconnected
+	outcomeUnavailable = "unavailable" // the lock's server did not answer
+	outcomeLost        = "lost"        // the lease ended before it was released
+	outcomeUnconfirmed = "unconfirmed" // the server did not confirm the release
 )
 
-// Metrics holds the metrics of one instance, for Prometheus. Labels are versions, statuses, outcomes and resources, of which there are
-// few; never keys, orders or drivers.
+// Metrics holds the Prometheus metrics of one instance. Labels are versions, statuses, outcomes and resources only. Keys, orders and
+// drivers are no labels, because their number has no bound.
 type Metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec
@@ -33,7 +33,7 @@ type Metrics struct {
 	stale    *prometheus.CounterVec
 }
 
-// NewMetrics returns the metrics of one instance, with a registry of their own.
+// NewMetrics returns metrics with a registry of their own.
 func NewMetrics() *Metrics {
 	seconds := prometheus.ExponentialBuckets(0.0001, 2, 20) // 0.1 ms to 52 s
 	m := &Metrics{
@@ -54,7 +54,7 @@ func NewMetrics() *Metrics {
 		}, []string{"version", "outcome"}),
 		stale: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "locklab_stale_writes_refused_total",
-			Help: "Writes that a resource refused because another holder had read.",
+			Help: "Writes that a resource refused because another holder had read since.",
 		}, []string{"version", "resource"}),
 	}
 	m.registry.MustRegister(m.requests, m.wait, m.hold, m.leases, m.stale,
@@ -62,26 +62,28 @@ func NewMetrics() *Metrics {
 	return m
 }
 
-// Lock returns the observer of one version's locks, with all outcomes and resources at zero.
-func (m *Metrics) Lock(version string) *LockMetrics {
-	for _, outcome := range []string{acquired, timedOut, taken, cancelled, unavailable, lost, unconfirmed} {
+// LockObserver returns the observer of a version's lock. All its outcomes and resources start at zero.
+func (m *Metrics) LockObserver(version string) *LockMetrics {
+	for _, outcome := range []string{
+		outcomeAcquired, outcomeTimedOut, outcomeTaken, outcomeCancelled, outcomeUnavailable, outcomeLost, outcomeUnconfirmed,
+	} {
 		m.leases.WithLabelValues(version, outcome)
 	}
-	for _, resource := range resources {
+	for _, resource := range fencedResources {
 		m.stale.WithLabelValues(version, resource.name)
 	}
 	return &LockMetrics{m, version}
 }
 
-// Queue adds the length of a version's queue in this process.
-func (m *Metrics) Queue(version string, waiting func() int) {
+// AddQueue adds a metric for the length of a version's queue in this process.
+func (m *Metrics) AddQueue(version string, waiting func() int) {
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "locklab_gate_waiting", Help: "Requests that wait in the queue of this process.",
+		Name: "locklab_gate_waiting", Help: "Requests waiting in the queue of this process.",
 		ConstLabels: prometheus.Labels{"version": version},
 	}, func() float64 { return float64(waiting()) }))
 }
 
-// LockMetrics observes the locks of one version; it is a lockstrategy.Observer.
+// LockMetrics observes the lock of one version.
 type LockMetrics struct {
 	metrics *Metrics
 	version string
@@ -89,34 +91,33 @@ type LockMetrics struct {
 
 var _ lockstrategy.Observer = (*LockMetrics)(nil)
 
-// Asked counts a grant, or a wait that ended without one, by its reason.
+// Asked implements [lockstrategy.Observer].
 func (l *LockMetrics) Asked(waited time.Duration, err error) {
 	l.metrics.wait.WithLabelValues(l.version).Observe(waited.Seconds())
-	l.metrics.leases.WithLabelValues(l.version, outcomeOf(err)).Inc()
+	l.metrics.leases.WithLabelValues(l.version, acquireOutcome(err)).Inc()
 }
 
-// Released counts the end of a lease.
+// Released implements [lockstrategy.Observer].
 func (l *LockMetrics) Released(held time.Duration, err error) {
 	l.metrics.hold.WithLabelValues(l.version).Observe(held.Seconds())
 	switch {
 	case errors.Is(err, lockstrategy.ErrLost):
-		l.metrics.leases.WithLabelValues(l.version, lost).Inc()
+		l.metrics.leases.WithLabelValues(l.version, outcomeLost).Inc()
 	case err != nil:
-		l.metrics.leases.WithLabelValues(l.version, unconfirmed).Inc()
+		l.metrics.leases.WithLabelValues(l.version, outcomeUnconfirmed).Inc()
 	}
 }
 
-// outcomeOf names a grant, or why there was none.
-func outcomeOf(err error) string {
+func acquireOutcome(err error) string {
 	switch {
 	case err == nil:
-		return acquired
+		return outcomeAcquired
 	case errors.Is(err, lockstrategy.ErrUnavailable):
-		return unavailable
+		return outcomeUnavailable
 	case errors.Is(err, context.DeadlineExceeded):
-		return timedOut
+		return outcomeTimedOut
 	case errors.Is(err, lockstrategy.ErrTaken):
-		return taken
+		return outcomeTaken
 	}
-	return cancelled
+	return outcomeCancelled
 }

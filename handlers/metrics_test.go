@@ -14,7 +14,7 @@ import (
 	"locklab/lockstrategy"
 )
 
-// scrape returns what /metrics says, by series.
+// scrape returns the values of /metrics by series.
 func (s *instance) scrape() map[string]float64 {
 	s.t.Helper()
 	got := s.get("/metrics")
@@ -36,17 +36,17 @@ func (s *instance) scrape() map[string]float64 {
 	return series
 }
 
-func TestMetricsTellWhatHappened(t *testing.T) {
+func TestMetrics(t *testing.T) {
 	s := serve(t)
 	for range 3 {
-		s.ask(http.MethodPost, "/v2/pview", "")
+		s.do(http.MethodPost, "/v2/pview", "")
 	}
-	s.ask(http.MethodPost, "/orders", "")
+	s.do(http.MethodPost, "/orders", "")
 	s.get("/v2/orders/1/grab?driver=12")
 	s.get("/v2/orders/1/grab?driver=13")
 	s.get("/v2/orders/9/grab?driver=13")
 	s.get("/v2/orders/9/grab?driver=0")
-	s.views.err = redisAway
+	s.views.err = errRedisDown
 	s.get("/v0/pview")
 	s.get("/v9/pview")
 	series := s.scrape()
@@ -71,11 +71,11 @@ func TestMetricsTellWhatHappened(t *testing.T) {
 		`locklab_lock_hold_seconds_count{version="v2"}`:            6,
 		`locklab_gate_waiting{version="v2"}`:                       0,
 
-		`locklab_stale_writes_refused_total{resource="order",version="v2"}`: 0, // a loser is not stale
+		`locklab_stale_writes_refused_total{resource="order",version="v2"}`: 0, // a loser is not a stale holder
 		`locklab_stale_writes_refused_total{resource="pview",version="v2"}`: 0,
 	} {
 		if got, ok := series[name]; !ok || got != want {
-			t.Errorf("%s is %v (there: %t), want %v", name, got, ok, want)
+			t.Errorf("%s is %v (found: %t), want %v", name, got, ok, want)
 		}
 	}
 	if s.scrape()[`locklab_requests_total{status="200",version=""}`] != 1 {
@@ -83,10 +83,10 @@ func TestMetricsTellWhatHappened(t *testing.T) {
 	}
 }
 
-// Whatever is asked for, series are made of versions, statuses, outcomes, resources and buckets only.
-func TestMetricsHaveFewLabels(t *testing.T) {
+// Whatever clients send, the labels are versions, statuses, outcomes, resources and buckets only.
+func TestMetricLabels(t *testing.T) {
 	s := serve(t)
-	s.ask(http.MethodPost, "/orders", "")
+	s.do(http.MethodPost, "/orders", "")
 	series := func() (names []string) {
 		for name := range s.scrape() {
 			if strings.HasPrefix(name, "locklab_") {
@@ -95,47 +95,47 @@ func TestMetricsHaveFewLabels(t *testing.T) {
 		}
 		return names
 	}
-	ask := func(n int) {
+	send := func(n int) {
 		for _, path := range []string{
 			"/v1/pview", "/v2/pview?x=%d", "/v2/orders/1/grab?driver=%d", "/v2/orders/%d/grab?driver=1", "/orders/%d", "/v%d/pview", "/x%d",
 			"/v2/%d", "/orders/1%dx",
 		} {
 			path = strings.ReplaceAll(path, "%d", fmt.Sprint(770000+n))
-			s.ask(http.MethodPost, path, "")
+			s.do(http.MethodPost, path, "")
 			s.get(path)
-			s.ask(fmt.Sprintf("BREW%d", 770000+n), path, "")
+			s.do(fmt.Sprintf("BREW%d", 770000+n), path, "")
 		}
 	}
-	ask(0)
-	ask(1)     // a driver that loses
-	s.scrape() // and its own
+	send(0)
+	send(1)    // its driver loses
+	s.scrape() // the next scrape counts this one
 	first := series()
 	for n := range 20 {
-		ask(n)
+		send(n)
 	}
 	if again := series(); len(again) != len(first) {
-		t.Errorf("%d series have become %d", len(first), len(again))
+		t.Errorf("%d series became %d", len(first), len(again))
 	}
 	allowed := regexp.MustCompile(`^locklab_\w+\{((version="(v\d+)?"|` +
 		`status="\d{3}"|outcome="[a-z_]+"|resource="(order|pview)"|le="[0-9.e+Inf-]+"),?)+\}$`)
 	for _, name := range first {
 		if !allowed.MatchString(name) || strings.Contains(name, "77") || strings.Contains(name, "lock:") {
-			t.Errorf("series %s", name)
+			t.Errorf("unexpected series %s", name)
 		}
 	}
 }
 
-func TestLeasesAreCountedByOutcome(t *testing.T) {
+func TestLeaseOutcomes(t *testing.T) {
 	s := serve(t, func(s *instance, _ *handlers.Config) {
-		v3 := s.metrics.Lock("v3")
-		v3.Asked(waited, nil)
-		v3.Asked(waited, refused(tooLong))
-		v3.Asked(waited, refused(lockSlow)) // a server that is too slow is no queue that is too long
-		v3.Asked(waited, refused(context.Canceled))
-		v3.Asked(waited, refused(lockstrategy.ErrTaken))
-		v3.Released(held, nil)
-		v3.Released(held, leaseLost)
-		v3.Released(held, errors.Join(lockAway))
+		v3 := s.metrics.LockObserver("v3")
+		v3.Asked(waitTime, nil)
+		v3.Asked(waitTime, notAcquired(errWaited))
+		v3.Asked(waitTime, notAcquired(errLockSlow)) // a slow server, not a long queue
+		v3.Asked(waitTime, notAcquired(context.Canceled))
+		v3.Asked(waitTime, notAcquired(lockstrategy.ErrTaken))
+		v3.Released(holdTime, nil)
+		v3.Released(holdTime, errLeaseLost)
+		v3.Released(holdTime, errors.Join(errLockDown))
 	})
 	series := s.scrape()
 	for _, outcome := range []string{"acquired", "timed_out", "taken", "unavailable", "cancelled", "lost", "unconfirmed"} {
@@ -143,10 +143,10 @@ func TestLeasesAreCountedByOutcome(t *testing.T) {
 			t.Errorf("%s: %v", outcome, got)
 		}
 	}
-	if got := series[`locklab_lock_wait_seconds_sum{version="v3"}`]; got != 5*waited.Seconds() {
+	if got := series[`locklab_lock_wait_seconds_sum{version="v3"}`]; got != 5*waitTime.Seconds() {
 		t.Errorf("waited %v s", got)
 	}
-	if got := series[`locklab_lock_hold_seconds_sum{version="v3"}`]; got != 3*held.Seconds() {
+	if got := series[`locklab_lock_hold_seconds_sum{version="v3"}`]; got != 3*holdTime.Seconds() {
 		t.Errorf("held %v s", got)
 	}
 }

@@ -10,17 +10,18 @@ import (
 	"locklab/order"
 )
 
-const theOrder = "the order's id"
+// orderID is what error messages call the id of an order.
+const orderID = "the order's id"
 
-type orderAnswer struct {
-	Instance string      `json:"instance"`
-	ID       uint64      `json:"id"`
-	Status   string      `json:"status"`
-	Driver   uint64      `json:"driver"`  // that has it; 0: none
-	Winners  []winAnswer `json:"winners"` // all drivers that were told they won
+type orderResponse struct {
+	Instance string        `json:"instance"`
+	ID       uint64        `json:"id"`
+	Status   string        `json:"status"`
+	Driver   uint64        `json:"driver"`  // who has the order; 0: none
+	Winners  []winResponse `json:"winners"` // all drivers that were told they won; more than one: the lock failed
 }
 
-type winAnswer struct {
+type winResponse struct {
 	Driver   uint64    `json:"driver"`
 	Version  string    `json:"version"`
 	Instance string    `json:"instance"`
@@ -28,61 +29,61 @@ type winAnswer struct {
 	At       time.Time `json:"at"`
 }
 
-// grabAnswer is the answer to a driver, to winners and losers alike.
-type grabAnswer struct {
+// grabResponse is what winners and losers get.
+type grabResponse struct {
 	Instance string  `json:"instance"`
 	Version  string  `json:"version"`
 	Order    uint64  `json:"order"`
 	Driver   uint64  `json:"driver"`
 	Won      bool    `json:"won"`
-	Again    bool    `json:"again,omitempty"` // it had won before this request, which wrote nothing
+	Again    bool    `json:"again,omitempty"` // the driver had won before this request, which wrote nothing
 	Winner   uint64  `json:"winner"`
 	Why      string  `json:"why"`
 	WaitedMS float64 `json:"waited_ms"` // for the lock
-	HeldMS   float64 `json:"held_ms"`   // from the grant until the work was done
-	Token    uint64  `json:"fence"`     // fencing token of the lease; 0: this version issues none
+	HeldMS   float64 `json:"held_ms"`   // from the grant to the end of the work
+	Token    uint64  `json:"fence"`     // fencing token of the lease; 0: this version has none
 }
 
 func (a *api) createOrder(c *gin.Context) error {
 	o, err := a.Orders.Create(c.Request.Context())
 	if err != nil {
-		return maybe(err, "the order may have been made, and its number is unknown: a repeated request makes another one")
+		return addAdvice(err, "the order may have been created, but its id is unknown: repeating the request creates another order")
 	}
 	c.Header("Location", fmt.Sprintf("/orders/%d", o.ID))
-	c.JSON(http.StatusCreated, a.orderAnswer(o))
+	c.JSON(http.StatusCreated, a.newOrderResponse(o))
 	return nil
 }
 
 func (a *api) getOrder(c *gin.Context, id uint64) error {
 	o, err := a.Orders.Get(c.Request.Context(), id)
 	if err != nil {
-		return notThis(err, id)
+		return orderError(err, id)
 	}
-	c.JSON(http.StatusOK, a.orderAnswer(o))
+	c.JSON(http.StatusOK, a.newOrderResponse(o))
 	return nil
 }
 
-func (a *api) orderAnswer(o order.Order) orderAnswer {
-	answer := orderAnswer{Instance: a.Instance, ID: o.ID, Status: string(o.Status), Driver: o.Driver, Winners: []winAnswer{}}
+func (a *api) newOrderResponse(o order.Order) orderResponse {
+	response := orderResponse{Instance: a.Instance, ID: o.ID, Status: string(o.Status), Driver: o.Driver, Winners: []winResponse{}}
 	for _, w := range o.Wins {
-		answer.Winners = append(answer.Winners, winAnswer{w.Driver, w.Version, w.Instance, w.Token, w.At})
+		response.Winners = append(response.Winners, winResponse{w.Driver, w.Version, w.Instance, w.Token, w.At})
 	}
-	return answer
+	return response
 }
 
-// grab lets a driver try to get an order under v's lock. A loser is told which driver has it. The winner may ask again, because the
-// first answer may be lost: it is told that it won, and nothing is written.
+// grab lets a driver try to get an order under v's lock. A loser learns which driver has the order. A winner whose response was lost may
+// repeat the request: it learns that it won, and nothing is written.
 func (a *api) grab(v Version) gin.HandlerFunc {
-	return identified(theOrder, func(c *gin.Context, id uint64) error {
-		text, err := one(c, "driver")
+	return handleID(orderID, func(c *gin.Context, id uint64) error {
+		text, err := queryParam(c, "driver")
 		if err != nil {
 			return err
 		}
-		driver, err := number("driver", text)
+		driver, err := parseNumber("driver", text)
 		if err != nil {
 			return err
 		}
-		lock, err := a.lockOf(c, v)
+		lock, err := a.lockFor(c, v)
 		if err != nil {
 			return err
 		}
@@ -94,22 +95,22 @@ func (a *api) grab(v Version) gin.HandlerFunc {
 			result, err = a.Orders.Grab(ctx, lock, attempt)
 		}
 		if err != nil {
-			return notThis(maybe(err, "the driver may have won: the same request again tells"), id)
+			return orderError(addAdvice(err, "the driver may have won: repeat the request to find out"), id)
 		}
 		status, why := http.StatusOK, "the order was open"
 		switch {
-		case result.Again:
+		case result.AlreadyWon:
 			why = "this driver already has the order"
 		case !result.Won:
 			status, why = http.StatusConflict, fmt.Sprintf("driver %d already has the order", result.Winner)
 		}
-		c.JSON(status, grabAnswer{
+		c.JSON(status, grabResponse{
 			Instance: a.Instance, Version: v.Name, Order: id, Driver: driver,
-			Won: result.Won, Again: result.Again, Winner: result.Winner, Why: why,
+			Won: result.Won, Again: result.AlreadyWon, Winner: result.Winner, Why: why,
 			WaitedMS: milliseconds(result.Waited), HeldMS: milliseconds(result.Held), Token: result.Token,
 		})
 		return nil
 	})
 }
 
-func notThis(err error, id uint64) error { return fmt.Errorf("order %d: %w", id, err) }
+func orderError(err error, id uint64) error { return fmt.Errorf("order %d: %w", id, err) }

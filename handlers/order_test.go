@@ -9,32 +9,32 @@ import (
 	"locklab/order"
 )
 
-func TestAnOrderIsMadeAndRead(t *testing.T) {
+func TestCreateAndGetOrder(t *testing.T) {
 	s := serve(t)
 	open := map[string]any{"instance": "8080", "id": 1.0, "status": "open", "driver": 0.0, "winners": []any{}}
-	made := s.ask(http.MethodPost, "/orders", "")
-	made.is(t, http.StatusCreated, open)
-	where := made.header.Get("Location")
-	if where != "/orders/1" {
-		t.Fatalf("it is at %q", where)
+	created := s.do(http.MethodPost, "/orders", "")
+	created.wantJSON(t, http.StatusCreated, open)
+	location := created.header.Get("Location")
+	if location != "/orders/1" {
+		t.Fatalf("Location is %q", location)
 	}
-	s.get(where).is(t, http.StatusOK, open)
-	s.get("/orders/2").fails(t, http.StatusNotFound, "order 2", "not found")
+	s.get(location).wantJSON(t, http.StatusOK, open)
+	s.get("/orders/2").wantError(t, http.StatusNotFound, "order 2", "not found")
 
-	s.ask(http.MethodPost, "/v3/orders/1/grab?driver=12", "")
+	s.do(http.MethodPost, "/v3/orders/1/grab?driver=12", "")
 	s.orders.all[0].Wins = append(s.orders.all[0].Wins, order.Win{Driver: 13, Version: "v1", Instance: "8090", At: noon})
 	win := map[string]any{"driver": 12.0, "version": "v3", "instance": "8080", "fence": 42.0 * 256, "at": "2024-05-06T12:00:00Z"}
 	other := map[string]any{"driver": 13.0, "version": "v1", "instance": "8090", "fence": 0.0, "at": "2024-05-06T12:00:00Z"}
-	taken := with(with(with(open, "status", "granted"), "driver", 12.0), "winners", []any{win, other})
-	s.get(where).is(t, http.StatusOK, taken)
+	taken := withField(withField(withField(open, "status", "granted"), "driver", 12.0), "winners", []any{win, other})
+	s.get(location).wantJSON(t, http.StatusOK, taken)
 }
 
-func TestEveryVersionGrabs(t *testing.T) {
+func TestGrab(t *testing.T) {
 	s := serve(t)
 	id := 0.0
 	for _, version := range []string{"v0", "v1", "v2", "v3", "v4"} {
 		for method, other := range map[string]string{http.MethodPost: http.MethodGet, http.MethodGet: http.MethodPost} {
-			path := s.ask(http.MethodPost, "/orders", "").header.Get("Location") + "/grab?driver="
+			path := s.do(http.MethodPost, "/orders", "").header.Get("Location") + "/grab?driver="
 			id++
 			won := map[string]any{
 				"instance": "8080", "version": version, "order": id, "driver": 12.0, "won": true, "winner": 12.0,
@@ -46,52 +46,52 @@ func TestEveryVersionGrabs(t *testing.T) {
 			case "v3":
 				won["fence"] = 42.0 * 256
 			}
-			s.ask(method, "/"+version+path+"12", "").is(t, http.StatusOK, won)
-			lost := with(with(with(won, "driver", 13.0), "won", false), "why", "driver 12 already has the order")
-			s.ask(other, "/"+version+path+"13", "").is(t, http.StatusConflict, lost)
-			// A winner who asks again is told so, and has not won again.
-			again := with(with(won, "again", true), "why", "this driver already has the order")
-			s.ask(method, "/"+version+path+"12", "").is(t, http.StatusOK, again)
-			if made := s.get(fmt.Sprintf("/orders/%d", int(id))).json(t)["winners"].([]any); len(made) != 1 {
-				t.Errorf("%s: the winners are %v", version, made)
+			s.do(method, "/"+version+path+"12", "").wantJSON(t, http.StatusOK, won)
+			lost := withField(withField(withField(won, "driver", 13.0), "won", false), "why", "driver 12 already has the order")
+			s.do(other, "/"+version+path+"13", "").wantJSON(t, http.StatusConflict, lost)
+			// A winner that repeats the request is told so, and does not win again.
+			again := withField(withField(won, "again", true), "why", "this driver already has the order")
+			s.do(method, "/"+version+path+"12", "").wantJSON(t, http.StatusOK, again)
+			if winners := s.get(fmt.Sprintf("/orders/%d", int(id))).json(t)["winners"].([]any); len(winners) != 1 {
+				t.Errorf("%s: the winners are %v", version, winners)
 			}
-			s.ask(method, "/"+version+"/orders/99/grab?driver=12", "").fails(t, http.StatusNotFound, "order 99", "not found")
+			s.do(method, "/"+version+"/orders/99/grab?driver=12", "").wantError(t, http.StatusNotFound, "order 99", "not found")
 		}
 	}
 	for _, a := range s.orders.attempts {
 		if a.Instance != "8080" || !strings.HasPrefix(a.Version, "v") {
-			t.Errorf("the store was told %+v", a)
+			t.Errorf("the store got %+v", a)
 		}
 	}
 }
 
-func TestOnlyNumbersAreIDs(t *testing.T) {
+func TestInvalidIDs(t *testing.T) {
 	s := serve(t)
-	s.ask(http.MethodPost, "/orders", "")
+	s.do(http.MethodPost, "/orders", "")
 	bad := []string{
 		"0", "-1", "+1", "1.0", "1e3", "0x1", "x", "1_0", "%201", "1%00", "%D9%A1", "2147483648", "18446744073709551616",
 		strings.Repeat("9", 500),
 	}
 	for _, id := range bad {
-		s.get("/orders/"+id).fails(t, http.StatusBadRequest, "the order's id", "from 1 to 2147483647")
+		s.get("/orders/"+id).wantError(t, http.StatusBadRequest, "the order's id", "from 1 to 2147483647")
 		for _, version := range []string{"v0", "v2"} {
-			s.get("/"+version+"/orders/"+id+"/grab?driver=12").fails(t, http.StatusBadRequest, "the order's id")
-			s.get("/"+version+"/orders/1/grab?driver="+id).fails(t, http.StatusBadRequest, "driver", "from 1 to 2147483647")
+			s.get("/"+version+"/orders/"+id+"/grab?driver=12").wantError(t, http.StatusBadRequest, "the order's id")
+			s.get("/"+version+"/orders/1/grab?driver="+id).wantError(t, http.StatusBadRequest, "driver", "from 1 to 2147483647")
 		}
 	}
-	s.get("/v1/orders//grab?driver=12").fails(t, http.StatusBadRequest, `the order's id is ""`)
+	s.get("/v1/orders//grab?driver=12").wantError(t, http.StatusBadRequest, `the order's id is ""`)
 	for _, query := range []string{"", "?", "?driver", "?driver=", "?Driver=1", "?driver=%zz"} {
-		s.get("/v1/orders/1/grab"+query).fails(t, http.StatusBadRequest, `driver is ""`)
+		s.get("/v1/orders/1/grab"+query).wantError(t, http.StatusBadRequest, `driver is ""`)
 	}
-	s.get("/v1/orders/1/grab?driver=12&driver=13").fails(t, http.StatusBadRequest, "driver is given 2 times")
+	s.get("/v1/orders/1/grab?driver=12&driver=13").wantError(t, http.StatusBadRequest, "driver is given 2 times")
 	if len(s.orders.attempts) != 0 {
-		t.Fatalf("the store was asked for %+v", s.orders.attempts)
+		t.Fatalf("the store got %+v", s.orders.attempts)
 	}
 	if got := s.get("/v1/orders/1/grab?driver=2147483647"); got.status != http.StatusOK {
 		t.Errorf("the largest driver gets %d %s", got.status, got.body)
 	}
 	if got := s.get("/v1/orders/0001/grab?other=1&driver=007"); got.status != http.StatusConflict {
-		t.Errorf("zeros in front: %d %s", got.status, got.body)
+		t.Errorf("leading zeros: %d %s", got.status, got.body)
 	}
-	s.get("/v1/orders/2147483647/grab?driver=1").fails(t, http.StatusNotFound)
+	s.get("/v1/orders/2147483647/grab?driver=1").wantError(t, http.StatusNotFound)
 }

@@ -7,186 +7,187 @@ import (
 	"time"
 )
 
-// Check asks a server that the instance needs whether it answers.
-type Check struct {
-	Name  string
-	Ping  func(ctx context.Context) error
-	Spare bool // the instance works without it: its outage is logged, and makes nothing unready
+// HealthCheck pings one server that the instance uses.
+type HealthCheck struct {
+	Name     string
+	Ping     func(ctx context.Context) error
+	Optional bool // the instance works without this server: an outage is logged, but the instance stays ready
 }
 
 const (
-	askEvery  = time.Second      // while something fails
-	lineEvery = 10 * time.Second // of each kind, for each server
+	pollInterval = time.Second      // while something fails
+	logInterval  = 10 * time.Second // between two equal lines about one server
 )
 
-// Outages logs one line when a server of the instance is lost, and one when it is back. The number of requests that fail meanwhile does not
-// matter. It begins to ask the servers when something fails, or when [Outages.Ask] finds one that does not answer. It ends when all
-// answer. A failure that it cannot explain, because every server answers, has a line as well. The same line is written again after ten
-// seconds at the earliest.
+// Outages logs the outages of an instance's servers: one line when a server is lost and one when it is back, however many requests fail in
+// between. It starts to poll the servers when something fails ([Outages.ReportFailure]) or a ping in [Outages.PingServers] does, and stops
+// when all servers answer. A failure while every server answers is logged as well. No line is repeated within ten seconds.
 //
-// What is NOT guaranteed: an outage that nobody notices leaves no line. A server that is lost and back within a second may leave none. The
-// failures of two simultaneous outages are counted for both.
+// Not guaranteed: an outage that nothing notices is not logged, and one that lasts less than a second may not be. Failures during
+// two simultaneous outages are counted for both.
 type Outages struct {
 	log    *slog.Logger
-	ending context.Context
-	end    context.CancelFunc
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
 
-	mu        sync.Mutex
-	asking    bool // in the background, until all is well
-	questions int  // so far
-	servers   []*server
-	failures  int       // so far
-	explained int       // of these, by a server that did not answer or by a line
-	since     time.Time // of the first that is not explained
-	what      string    // that failed last
-	err       error     // of it
-	wrote     time.Time // when the line about failures that no server explains was written
-	running   sync.WaitGroup
+	mu               sync.Mutex
+	polling          bool
+	rounds           int // of pings that have begun
+	servers          []*serverState
+	failures         int       // reported so far
+	explained        int       // of these: a server was lost at the time, or a line was logged
+	unexplainedSince time.Time // the first failure that is not explained
+	lastOperation    string    // that failed
+	lastErr          error
+	unexplainedLog   time.Time // the last line about failures while every server answered
+	background       sync.WaitGroup
 }
 
-// server is one that an instance needs.
-type server struct {
-	Check
-	answered   int       // the latest question that it has answered, or has left without an answer
-	err        error     // why it does not answer; nil: it does
-	told       bool      // the log says that it is lost
-	since      time.Time // it does not answer
-	before     int       // failures before that
-	lost, back time.Time // when these lines were written
+// serverState is what the last pings showed about a server, and what was logged.
+type serverState struct {
+	HealthCheck
+	round            int   // the latest round whose result is recorded
+	err              error // of the last ping
+	loggedLost       bool  // the last line says that the server is lost
+	lostSince        time.Time
+	failuresBefore   int // reported before the server was lost
+	lostLog, backLog time.Time
 }
 
-// NewOutages returns the log of the outages of servers. Close it before their clients.
-func NewOutages(log *slog.Logger, servers ...Check) *Outages {
+// NewOutages returns a log of the outages of servers. Close it before their clients.
+func NewOutages(log *slog.Logger, checks ...HealthCheck) *Outages {
 	o := &Outages{log: log}
-	o.ending, o.end = context.WithCancel(context.Background())
-	for _, check := range servers {
-		o.servers = append(o.servers, &server{Check: check})
+	o.ctx, o.cancel = context.WithCancel(context.Background())
+	for _, check := range checks {
+		o.servers = append(o.servers, &serverState{HealthCheck: check})
 	}
 	return o
 }
 
-// Close ends the questions to the servers.
+// Close stops polling and waits for pings in flight. It always returns nil.
 func (o *Outages) Close() error {
 	o.mu.Lock()
-	o.end()
+	o.cancel()
 	o.mu.Unlock()
-	o.running.Wait()
+	o.background.Wait()
 	return nil
 }
 
-// Failed tells of something that failed, as for want of a server. what names its kind. It returns immediately.
-func (o *Outages) Failed(what string, err error) {
+// ReportFailure records that an operation failed, possibly because a server is down, and starts polling. It does not block.
+func (o *Outages) ReportFailure(operation string, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.failures == o.explained {
-		o.since = time.Now()
+		o.unexplainedSince = time.Now()
 	}
-	o.failures, o.what, o.err = o.failures+1, what, err
-	o.watchLocked()
+	o.failures, o.lastOperation, o.lastErr = o.failures+1, operation, err
+	o.pollLocked()
 }
 
-// watchLocked asks the servers in the background until all is well.
-func (o *Outages) watchLocked() {
-	if o.asking || o.ending.Err() != nil {
+// pollLocked pings the servers in the background until nothing is left to log.
+func (o *Outages) pollLocked() {
+	if o.polling || o.ctx.Err() != nil {
 		return
 	}
-	o.asking = true
-	o.running.Go(func() {
-		for again := true; again; {
-			o.Ask(o.ending)
+	o.polling = true
+	o.background.Go(func() {
+		for polling := true; polling; {
+			o.PingServers(o.ctx)
 			select {
-			case <-o.ending.Done():
+			case <-o.ctx.Done():
 				return
-			case <-time.After(askEvery):
+			case <-time.After(pollInterval):
 			}
 			o.mu.Lock()
-			again = !o.wellLocked()
-			o.asking = again
+			polling = !o.isSettledLocked()
+			o.polling = polling
 			o.mu.Unlock()
 		}
 	})
 }
 
-// wellLocked reports whether every server answers, and every line is written that is due.
-func (o *Outages) wellLocked() bool {
+// isSettledLocked reports whether every server answers and every line is logged.
+func (o *Outages) isSettledLocked() bool {
 	for _, s := range o.servers {
-		if s.err != nil || s.told {
+		if s.err != nil || s.loggedLost {
 			return false
 		}
 	}
 	return o.failures == o.explained
 }
 
-// Ask asks all servers simultaneously. It returns why some do not answer, by their names. Answers that come when ctx was cancelled are not
-// logged. Nor is one that comes after the answer to a later question. It may be a timeout that began while the server was away.
-func (o *Outages) Ask(ctx context.Context) map[string]error {
+// PingServers pings all servers at once and returns the errors by server name, without those of optional servers. Results are not logged
+// if ctx was cancelled. A result that comes after one of a later round is dropped: it may be a timeout of a ping that was sent during an
+// outage that has ended.
+func (o *Outages) PingServers(ctx context.Context) map[string]error {
 	o.mu.Lock()
-	o.questions++
-	question := o.questions
+	o.rounds++
+	round := o.rounds
 	o.mu.Unlock()
-	bounded, cancel := context.WithTimeout(ctx, readiness)
+	bounded, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
-	answers := make([]error, len(o.servers))
-	var asked sync.WaitGroup
+	errs := make([]error, len(o.servers))
+	var pings sync.WaitGroup
 	for i, s := range o.servers {
-		asked.Go(func() { answers[i] = s.Ping(bounded) })
+		pings.Go(func() { errs[i] = s.Ping(bounded) })
 	}
-	asked.Wait()
+	pings.Wait()
 	unreachable := make(map[string]error)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for i, s := range o.servers {
-		if answers[i] != nil && !s.Spare {
-			unreachable[s.Name] = answers[i]
+		if errs[i] != nil && !s.Optional {
+			unreachable[s.Name] = errs[i]
 		}
 	}
 	if ctx.Err() != context.Canceled {
-		o.notedLocked(question, answers, time.Now())
+		o.recordLocked(round, errs, time.Now())
 	}
 	return unreachable
 }
 
-// notedLocked notes the servers' answers to a question, and writes the lines that are due.
-func (o *Outages) notedLocked(question int, answers []error, now time.Time) {
-	away := false
+// recordLocked records the results of a round and logs what is due.
+func (o *Outages) recordLocked(round int, errs []error, now time.Time) {
+	isDown := false
 	for i, s := range o.servers {
-		if question > s.answered {
-			o.answeredLocked(s, question, answers[i], now)
+		if round > s.round {
+			o.recordPingLocked(s, round, errs[i], now)
 		}
-		away = away || !s.Spare && (s.err != nil || s.told)
-		o.tellLocked(s, now)
+		isDown = isDown || !s.Optional && (s.err != nil || s.loggedLost)
+		o.logServerLocked(s, now)
 	}
 	switch unexplained := o.failures - o.explained; {
-	case away:
+	case isDown:
 		o.explained = o.failures
-	case unexplained > 0 && now.Sub(o.wrote) >= lineEvery:
-		o.log.Warn("something failed, although every server answers", "what", o.what, "failures", unexplained, "error", sentence(o.err))
-		o.wrote, o.explained = now, o.failures
+	case unexplained > 0 && now.Sub(o.unexplainedLog) >= logInterval:
+		o.log.Warn("operations failed although every server answers",
+			"what", o.lastOperation, "failures", unexplained, "error", oneLine(o.lastErr))
+		o.unexplainedLog, o.explained = now, o.failures
 	}
-	if !o.wellLocked() {
-		o.watchLocked()
+	if !o.isSettledLocked() {
+		o.pollLocked()
 	}
 }
 
-// answeredLocked notes a server's answer.
-func (o *Outages) answeredLocked(s *server, question int, err error, now time.Time) {
-	if err != nil && s.err == nil && !s.told {
-		s.since, s.before = now, o.explained
+func (o *Outages) recordPingLocked(s *serverState, round int, err error, now time.Time) {
+	if err != nil && s.err == nil && !s.loggedLost {
+		s.lostSince, s.failuresBefore = now, o.explained
 		if o.failures > o.explained {
-			s.since = o.since
+			s.lostSince = o.unexplainedSince
 		}
 	}
-	s.answered, s.err = question, err
+	s.round, s.err = round, err
 }
 
-// tellLocked writes that a server is lost or back, unless the same was written a moment ago.
-func (o *Outages) tellLocked(s *server, now time.Time) {
+// logServerLocked logs that a server is lost or back, unless the same line was logged less than [logInterval] ago.
+func (o *Outages) logServerLocked(s *serverState, now time.Time) {
 	switch {
-	case s.err != nil && !s.told && now.Sub(s.lost) >= lineEvery:
-		s.told, s.lost = true, now
-		o.log.Warn("server lost", "server", s.Name, "error", sentence(s.err))
-	case s.err == nil && s.told && now.Sub(s.back) >= lineEvery:
-		s.told, s.back = false, now
-		o.log.Warn("server back", "server", s.Name, "after", now.Sub(s.since).Round(time.Millisecond), "failures", o.failures-s.before)
+	case s.err != nil && !s.loggedLost && now.Sub(s.lostLog) >= logInterval:
+		s.loggedLost, s.lostLog = true, now
+		o.log.Warn("server lost", "server", s.Name, "error", oneLine(s.err))
+	case s.err == nil && s.loggedLost && now.Sub(s.backLog) >= logInterval:
+		s.loggedLost, s.backLog = false, now
+		o.log.Warn("server back", "server", s.Name,
+			"after", now.Sub(s.lostSince).Round(time.Millisecond), "failures", o.failures-s.failuresBefore)
 	}
 }

@@ -16,61 +16,61 @@ import (
 	"locklab/handlers"
 )
 
-// Time in these tests is that of a synctest bubble: how long an outage lasts is the subject, and a Sleep takes none.
+// These tests run in a synctest bubble: their sleeps take no time.
 
-// outage is the log of one server in a bubble. The server answers when away is nil.
-type outage struct {
+// outageTest is an Outages with its log and one server, called redis, that a test can fail.
+type outageTest struct {
 	*handlers.Outages
-	mu   sync.Mutex // of the rest
-	log  bytes.Buffer
-	away error
-	slow time.Duration // until it answers
+	mu      sync.Mutex // guards the rest
+	log     bytes.Buffer
+	pingErr error
+	delay   time.Duration // of a ping
 }
 
 // Write writes a line of the log.
-func (o *outage) Write(line []byte) (int, error) {
+func (o *outageTest) Write(line []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.log.Write(line)
 }
 
-// answers sets what the server answers from here on, immediately.
-func (o *outage) answers(err error) { o.answersAfter(0, err) }
+// setPing sets the result of each ping from now on.
+func (o *outageTest) setPing(err error) { o.setSlowPing(0, err) }
 
-// answersAfter sets what it answers to each question from here on, and after which time.
-func (o *outage) answersAfter(slow time.Duration, err error) {
+// setSlowPing sets the result of each ping from now on, and how long a ping takes.
+func (o *outageTest) setSlowPing(delay time.Duration, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.away, o.slow = err, slow
+	o.pingErr, o.delay = err, delay
 }
 
-func (o *outage) ping(context.Context) error {
+func (o *outageTest) ping(context.Context) error {
 	o.mu.Lock()
-	away, slow := o.away, o.slow
+	err, delay := o.pingErr, o.delay
 	o.mu.Unlock()
-	time.Sleep(slow)
-	return away
+	time.Sleep(delay)
+	return err
 }
 
-// inOutage runs a test in a bubble, with a server that answers.
-func inOutage(t *testing.T, run func(t *testing.T, o *outage)) {
+// testOutages runs a test in a bubble, with redis and sqlite up.
+func testOutages(t *testing.T, run func(t *testing.T, o *outageTest)) {
 	synctest.Test(t, func(t *testing.T) {
-		o := &outage{}
-		plain := &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		o := &outageTest{}
+		withoutTime := &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 			if a.Key == slog.TimeKey {
 				return slog.Attr{}
 			}
 			return a
 		}}
-		o.Outages = handlers.NewOutages(slog.New(slog.NewTextHandler(o, plain)),
-			handlers.Check{Name: "redis", Ping: o.ping}, up("sqlite"))
+		o.Outages = handlers.NewOutages(slog.New(slog.NewTextHandler(o, withoutTime)),
+			handlers.HealthCheck{Name: "redis", Ping: o.ping}, up("sqlite"))
 		defer o.Close()
 		run(t, o)
 	})
 }
 
-// written returns the lines that were written since the last call.
-func (o *outage) written() string {
+// takeLog returns the lines that were logged since the last call.
+func (o *outageTest) takeLog() string {
 	synctest.Wait()
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -78,198 +78,196 @@ func (o *outage) written() string {
 	return o.log.String()
 }
 
-// says compares the lines that were written since the last call.
-func (o *outage) says(t *testing.T, lines ...string) {
+// wantLog fails unless these lines were logged since the last call.
+func (o *outageTest) wantLog(t *testing.T, lines ...string) {
 	t.Helper()
 	want := ""
 	for _, line := range lines {
 		want += line + "\n"
 	}
-	if got := o.written(); got != want {
-		t.Fatalf("the log says\n%swant\n%s", got, want)
+	if got := o.takeLog(); got != want {
+		t.Fatalf("the log is\n%swant\n%s", got, want)
 	}
 }
 
-var noAnswer = errors.New("dial: refused")
+var errRefused = errors.New("dial: refused")
 
 const (
 	redisLost = `level=WARN msg="server lost" server=redis error="dial: refused"`
 	redisBack = `level=WARN msg="server back" server=redis after=`
 )
 
-// The tests of outages sleep in a bubble (inOutage): time is their subject, and costs none.
-
-// However many requests fail, a server that is lost has one line. When it is back, a second line says how long it was away, and how much
-// failed.
-func TestAnOutageHasTwoLines(t *testing.T) {
-	inOutage(t, func(t *testing.T, o *outage) {
-		o.answers(noAnswer)
+// However many requests fail, a server that is lost gets one line. When it is back, a second line says for how long it was down and how
+// many failures there were.
+func TestOutageLogsTwoLines(t *testing.T) {
+	testOutages(t, func(t *testing.T, o *outageTest) {
+		o.setPing(errRefused)
 		for range 15 {
 			for range 1000 {
-				o.Failed("a request", noAnswer)
+				o.ReportFailure("a request", errRefused)
 			}
 			time.Sleep(time.Second)
 		}
-		time.Sleep(time.Second / 2) // between two questions
-		o.says(t, redisLost)
-		o.answers(nil)
+		time.Sleep(time.Second / 2) // between two pings
+		o.wantLog(t, redisLost)
+		o.setPing(nil)
 		time.Sleep(time.Second)
-		o.says(t, redisBack+"16s failures=15000")
+		o.wantLog(t, redisBack+"16s failures=15000")
 		time.Sleep(time.Minute)
-		o.says(t)
+		o.wantLog(t)
 	})
 }
 
-// An outage that only a probe of /readyz notices is logged as well.
-func TestAnOutageIsNoticedByAProbe(t *testing.T) {
-	inOutage(t, func(t *testing.T, o *outage) {
-		o.answers(noAnswer)
-		if got := o.Ask(t.Context()); len(got) != 1 || !errors.Is(got["redis"], noAnswer) {
-			t.Errorf("it answers %v", got)
+// An outage that only a ping from /readyz finds is logged, too.
+func TestOutageFoundByPing(t *testing.T) {
+	testOutages(t, func(t *testing.T, o *outageTest) {
+		o.setPing(errRefused)
+		if got := o.PingServers(t.Context()); len(got) != 1 || !errors.Is(got["redis"], errRefused) {
+			t.Errorf("the unreachable servers are %v", got)
 		}
-		o.says(t, redisLost)
+		o.wantLog(t, redisLost)
 		time.Sleep(7 * time.Second / 2)
-		o.answers(nil)
+		o.setPing(nil)
 		time.Sleep(time.Second)
-		o.says(t, redisBack+"4s failures=0")
+		o.wantLog(t, redisBack+"4s failures=0")
 	})
-	inOutage(t, func(t *testing.T, o *outage) {
-		gone, cancel := context.WithCancel(t.Context())
+	testOutages(t, func(t *testing.T, o *outageTest) {
+		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		o.answers(gone.Err())
-		o.Ask(gone)
-		o.says(t) // the client left, and nothing is known of the server
+		o.setPing(ctx.Err())
+		o.PingServers(ctx)
+		o.wantLog(t) // the client disconnected: that says nothing about the server
 	})
 }
 
-// The instance works without a spare server. Its outage has two lines, and explains no failure.
-func TestTheOutageOfASpareServer(t *testing.T) {
+// The outage of an optional server is logged, does not make the instance unready, and does not explain failures.
+func TestOptionalServerOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := &outage{}
-		spare := handlers.Check{Name: "node", Ping: o.ping, Spare: true}
-		o.Outages = handlers.NewOutages(slog.New(slog.NewTextHandler(o, nil)), spare, up("sqlite"))
+		o := &outageTest{}
+		check := handlers.HealthCheck{Name: "node", Ping: o.ping, Optional: true}
+		o.Outages = handlers.NewOutages(slog.New(slog.NewTextHandler(o, nil)), check, up("sqlite"))
 		defer o.Close()
-		o.answers(errors.New("refused"))
-		if away := o.Ask(t.Context()); len(away) > 0 {
-			t.Errorf("the instance is not ready: %v", away)
+		o.setPing(errors.New("refused"))
+		if unreachable := o.PingServers(t.Context()); len(unreachable) > 0 {
+			t.Errorf("the unreachable servers are %v, want none", unreachable)
 		}
-		o.Failed("a request", errors.New("full"))
+		o.ReportFailure("a request", errors.New("full"))
 		time.Sleep(5 * time.Second)
-		o.answers(nil)
+		o.setPing(nil)
 		time.Sleep(15 * time.Second)
-		log := o.written()
-		for _, line := range []string{"server lost", "server back", "something failed, although every server answers"} {
+		log := o.takeLog()
+		for _, line := range []string{"server lost", "server back", "operations failed although every server answers"} {
 			if strings.Count(log, line) != 1 {
-				t.Errorf("it has not one line with %q:\n%s", line, log)
+				t.Errorf("want one line with %q in\n%s", line, log)
 			}
 		}
 	})
 }
 
-// A server that comes and goes has each line once in ten seconds at most, and the last one says how it is.
-func TestALineIsNotRepeatedWithinTenSeconds(t *testing.T) {
-	inOutage(t, func(t *testing.T, o *outage) {
+// For a server that comes and goes, each line is logged at most once in ten seconds, and the last line shows its state.
+func TestLogInterval(t *testing.T) {
+	testOutages(t, func(t *testing.T, o *outageTest) {
 		time.Sleep(time.Second / 2)
 		for second := range 40 {
-			if o.answers(nil); second%2 == 0 {
-				o.answers(noAnswer)
-				o.Failed("a request", noAnswer)
+			if o.setPing(nil); second%2 == 0 {
+				o.setPing(errRefused)
+				o.ReportFailure("a request", errRefused)
 			}
 			time.Sleep(time.Second)
 		}
 		time.Sleep(20 * time.Second)
-		written := o.written()
-		lines := strings.Split(strings.TrimSpace(written), "\n")
-		lost := strings.Count(written, redisLost)
+		log := o.takeLog()
+		lines := strings.Split(strings.TrimSpace(log), "\n")
+		lost := strings.Count(log, redisLost)
 		if lost < 2 || lost > 5 || len(lines) != 2*lost || !strings.HasPrefix(lines[len(lines)-1], redisBack) {
-			t.Errorf("the log says\n%s", written)
+			t.Errorf("the log is\n%s", log)
 		}
 	})
 }
 
-// A server that is lost again within ten seconds has its line when they are over. The next line counts from the second loss.
-func TestAServerThatIsLostAgain(t *testing.T) {
-	inOutage(t, func(t *testing.T, o *outage) {
-		o.answers(noAnswer)
-		o.Failed("a request", noAnswer)
-		o.says(t, redisLost)
-		o.answers(nil)
+// If a server is lost again within ten seconds, its line is logged after them. The outage is measured from the second loss.
+func TestSecondOutageWithinLogInterval(t *testing.T) {
+	testOutages(t, func(t *testing.T, o *outageTest) {
+		o.setPing(errRefused)
+		o.ReportFailure("a request", errRefused)
+		o.wantLog(t, redisLost)
+		o.setPing(nil)
 		time.Sleep(9 * time.Second / 4)
-		o.says(t, redisBack+"1s failures=1")
-		o.answersAfter(time.Second/2, noAnswer)
-		o.Failed("a request", noAnswer)
+		o.wantLog(t, redisBack+"1s failures=1")
+		o.setSlowPing(time.Second/2, errRefused)
+		o.ReportFailure("a request", errRefused)
 		time.Sleep(7 * time.Second)
-		o.says(t)
+		o.wantLog(t)
 		time.Sleep(12 * time.Second)
-		o.says(t, redisLost)
-		o.answers(nil)
+		o.wantLog(t, redisLost)
+		o.setPing(nil)
 		time.Sleep(time.Second)
-		o.says(t, redisBack+"19.5s failures=1")
+		o.wantLog(t, redisBack+"19.5s failures=1")
 	})
 }
 
-// Probes of /readyz and the log's own questions overlap. A question that was asked while the server was away may time out after a later one
-// was answered. It changes nothing.
-func TestALateAnswerChangesNothing(t *testing.T) {
-	inOutage(t, func(t *testing.T, o *outage) {
-		o.answers(noAnswer)
-		o.Ask(t.Context())
-		o.says(t, redisLost)
+// Pings from /readyz and from polling overlap. A ping that was sent during an outage may time out after a later one has succeeded. It must
+// change nothing.
+func TestLatePingIsIgnored(t *testing.T) {
+	testOutages(t, func(t *testing.T, o *outageTest) {
+		o.setPing(errRefused)
+		o.PingServers(t.Context())
+		o.wantLog(t, redisLost)
 		time.Sleep(31 * time.Second / 2)
-		o.answersAfter(900*time.Millisecond, noAnswer)
-		time.Sleep(time.Second) // a question is under way
-		o.answers(nil)
-		o.Ask(t.Context())
-		o.says(t, redisBack+"16.5s failures=0")
+		o.setSlowPing(900*time.Millisecond, errRefused)
+		time.Sleep(time.Second) // a ping is in flight
+		o.setPing(nil)
+		o.PingServers(t.Context())
+		o.wantLog(t, redisBack+"16.5s failures=0")
 		time.Sleep(time.Minute)
-		o.says(t)
+		o.wantLog(t)
 	})
 }
 
-// A failure although every server answers has one line in ten seconds, with its count. So has a failure in the background.
-func TestAFailureThatNoServerExplains(t *testing.T) {
-	inOutage(t, func(t *testing.T, o *outage) {
+// Failures while every server answers are logged once in ten seconds, with their number.
+func TestUnexplainedFailures(t *testing.T) {
+	testOutages(t, func(t *testing.T, o *outageTest) {
 		full := errors.New("OOM command not allowed")
 		for range 12 {
 			for range 100 {
-				o.Failed("consume changes", full)
+				o.ReportFailure("consume changes", full)
 			}
 			time.Sleep(time.Second)
 		}
-		const line = `level=WARN msg="something failed, although every server answers" what="consume changes" failures=`
-		if got := o.written(); strings.Count(got, line) != 2 || strings.Count(got, "\n") != 2 {
-			t.Errorf("the log says\n%s", got)
+		const line = `level=WARN msg="operations failed although every server answers" what="consume changes" failures=`
+		if got := o.takeLog(); strings.Count(got, line) != 2 || strings.Count(got, "\n") != 2 {
+			t.Errorf("the log is\n%s", got)
 		}
 		time.Sleep(time.Minute)
-		if got := o.written(); strings.Count(got, line) != 1 { // those that came after the last line
-			t.Errorf("the log says\n%s", got)
+		if got := o.takeLog(); strings.Count(got, line) != 1 { // the failures after the last line
+			t.Errorf("the log is\n%s", got)
 		}
 	})
 }
 
-// Requests that fail for want of a server are counted. A wait that was too long is none of them, and neither is a client's mistake.
-func TestWhichRequestsAreFailures(t *testing.T) {
+// Requests that fail because of a server are reported. A mistake of the client is not.
+func TestReportedFailures(t *testing.T) {
 	for name, c := range map[string]struct {
 		err  error
 		path string
 		want bool
 	}{
-		"a server is away":     {redisAway, "/v1/pview", true},
-		"an unknown error":     {errors.New("a bug"), "/v1/pview", true},
-		"there is no such way": {nil, "/nothing", false},
-		"all is well":          {nil, "/v1/pview", false},
+		"a server is down": {errRedisDown, "/v1/pview", true},
+		"an unknown error": {errors.New("a bug"), "/v1/pview", true},
+		"an unknown path":  {nil, "/nothing", false},
+		"no error":         {nil, "/v1/pview", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s, cfg := parts(t)
+				s, cfg := newConfig(t)
 				s.views.err = c.err
 				var log bytes.Buffer
 				cfg.Outages = handlers.NewOutages(slog.New(slog.NewTextHandler(&log, nil)))
 				defer cfg.Outages.Close()
 				handlers.New(cfg).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, c.path, nil))
 				synctest.Wait()
-				if told := strings.Contains(log.String(), `what="a request" failures=1`); told != c.want {
-					t.Errorf("the log says %q", log.String())
+				if logged := strings.Contains(log.String(), `what="a request" failures=1`); logged != c.want {
+					t.Errorf("the log is %q", log.String())
 				}
 			})
 		})

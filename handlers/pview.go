@@ -16,21 +16,22 @@ import (
 	"locklab/pview"
 )
 
-// maxValue bounds what the counter is set to: JavaScript reads numbers up to it exactly.
+// maxValue is the largest value that the counter can be set to: JavaScript represents integers up to it exactly.
 const maxValue = 1<<53 - 1
 
-type viewAnswer struct {
+type viewResponse struct {
 	Instance string  `json:"instance"`
 	Version  string  `json:"version"`
-	Value    int64   `json:"value"`     // that was written
+	Value    int64   `json:"value"`     // what was written
 	WaitedMS float64 `json:"waited_ms"` // for the lock
-	HeldMS   float64 `json:"held_ms"`   // from the grant until the work was done
-	Token    uint64  `json:"fence"`     // fencing token of the lease; 0: this version issues none
+	HeldMS   float64 `json:"held_ms"`   // from the grant to the end of the work
+	Token    uint64  `json:"fence"`     // fencing token of the lease; 0: this version has none
 }
 
+// increment counts a page view under v's lock.
 func (a *api) increment(v Version) gin.HandlerFunc {
-	return answered(func(c *gin.Context) error {
-		lock, err := a.lockOf(c, v)
+	return handle(func(c *gin.Context) error {
+		lock, err := a.lockFor(c, v)
 		if err != nil {
 			return err
 		}
@@ -41,14 +42,14 @@ func (a *api) increment(v Version) gin.HandlerFunc {
 			view, err = a.Views.Increment(ctx, v.Name, lock)
 		}
 		if err != nil {
-			return maybe(err, "the view may have been counted: GET /pview reads the counter")
+			return addAdvice(err, "the view may have been counted: read the counter with GET /pview to find out")
 		}
 		c.Set("value", view.Value)
-		if wantsText(c) { // A4's answer, to the letter
+		if prefersText(c) { // exactly as in A4
 			c.String(http.StatusOK, "%s increase pview end!", a.Instance)
 			return nil
 		}
-		c.JSON(http.StatusOK, viewAnswer{
+		c.JSON(http.StatusOK, viewResponse{
 			Instance: a.Instance, Version: v.Name, Value: view.Value,
 			WaitedMS: milliseconds(view.Waited), HeldMS: milliseconds(view.Held), Token: view.Token,
 		})
@@ -56,9 +57,9 @@ func (a *api) increment(v Version) gin.HandlerFunc {
 	})
 }
 
-// getView reads the counter from the master, or with ?from=replica from a replica, where it may be old.
+// getView reads the counter from the master, or from a replica with ?from=replica, where it may be stale.
 func (a *api) getView(c *gin.Context) error {
-	from, err := one(c, "from")
+	from, err := queryParam(c, "from")
 	read := a.Views.Get
 	switch {
 	case err != nil:
@@ -70,51 +71,51 @@ func (a *api) getView(c *gin.Context) error {
 		return badRequest("from is %.20q; allowed are master and replica", from)
 	}
 	value, err := read(c.Request.Context())
-	return a.answerValue(c, value, err)
+	if err != nil {
+		return err
+	}
+	return a.respondValue(c, value)
 }
 
-// setView writes the counter: A4's "set pview 0".
+// setView sets the counter, as A4 does with "set pview 0".
 func (a *api) setView(c *gin.Context) error {
-	value, err := valueOf(c.Request.Body, "value", maxValue)
+	value, err := parseIntField(c.Request.Body, "value", maxValue)
 	if err != nil {
 		return err
 	}
 	if err := a.Views.Set(c.Request.Context(), value); err != nil {
-		return maybe(err, "the counter may have been set: GET /pview reads it")
+		return addAdvice(err, "the counter may have been set: read it with GET /pview to find out")
 	}
-	return a.answerValue(c, value, nil)
+	return a.respondValue(c, value)
 }
 
-func (a *api) answerValue(c *gin.Context, value int64, err error) error {
-	switch {
-	case err != nil:
-		return err
-	case wantsText(c):
+func (a *api) respondValue(c *gin.Context, value int64) error {
+	if prefersText(c) {
 		c.String(http.StatusOK, fmt.Sprint(value))
-	default:
+	} else {
 		c.JSON(http.StatusOK, gin.H{"instance": a.Instance, "value": value})
 	}
 	return nil
 }
 
-// valueOf parses {"NAME": N}, and accepts nothing else.
-func valueOf(body io.Reader, name string, most int64) (int64, error) {
-	text, err := io.ReadAll(body)
+// parseIntField parses {"NAME": N} with N from 0 to limit, and rejects anything else.
+func parseIntField(body io.Reader, name string, limit int64) (int64, error) {
+	data, err := io.ReadAll(body)
 	if err != nil {
-		return 0, unread(err)
+		return 0, bodyError(err)
 	}
-	number, _ := onlyField(text, name).(json.Number)
-	value, notWhole := strconv.ParseInt(string(number), 10, 64)
-	if notWhole != nil || value < 0 || value > most {
-		return 0, badRequest(`the body is %.40q; send {"%s": 0}, a whole number from 0 to %d`, text, name, most)
+	number, _ := onlyField(data, name).(json.Number)
+	value, parseErr := strconv.ParseInt(string(number), 10, 64)
+	if parseErr != nil || value < 0 || value > limit {
+		return 0, badRequest(`the body is %.40q; send {"%s": 0}, with a whole number from 0 to %d`, data, name, limit)
 	}
 	return value, nil
 }
 
-// onlyField is the value in {"NAME": value}, a [json.Number] or a string; nil: the text is something else. Decode would take "Value"
-// for "value", and the last of two values.
-func onlyField(text []byte, name string) json.Token {
-	decoder := json.NewDecoder(bytes.NewReader(text))
+// onlyField returns the value of {"NAME": value}, a [json.Number] or a string, or nil if data is anything else. Decode is too lenient
+// here: it accepts "Value" for "value", and takes the last of two values.
+func onlyField(data []byte, name string) json.Token {
+	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()
 	var got [4]json.Token
 	for i := range got {
@@ -127,9 +128,9 @@ func onlyField(text []byte, name string) json.Token {
 	return got[2]
 }
 
-// wantsText reports whether the client prefers plain text to JSON, by the q values of its Accept header. Of equal values the first
-// counts.
-func wantsText(c *gin.Context) bool {
+// prefersText reports whether the client prefers plain text to JSON, by the q values of its Accept header. Among equal values the first
+// wins.
+func prefersText(c *gin.Context) bool {
 	text, best := false, 0.0
 	for accepted := range strings.SplitSeq(strings.Join(c.Request.Header.Values("Accept"), ","), ",") {
 		kind, parameters, _ := mime.ParseMediaType(accepted)

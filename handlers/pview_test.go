@@ -8,7 +8,7 @@ import (
 	"locklab/handlers"
 )
 
-func TestEveryVersionCountsAView(t *testing.T) {
+func TestIncrement(t *testing.T) {
 	s := serve(t)
 	value := 0.0
 	for _, version := range []string{"v0", "v1", "v2", "v3", "v4"} {
@@ -16,42 +16,42 @@ func TestEveryVersionCountsAView(t *testing.T) {
 			value++
 			want := map[string]any{"instance": "8080", "version": version, "value": value, "waited_ms": waitedMS, "held_ms": heldMS, "fence": 0.0}
 			switch version {
-			case "v0": // nothing to wait for
+			case "v0": // it has no lock
 				want["waited_ms"], want["held_ms"] = 0.0, 0.0
 			case "v3":
 				want["fence"] = 42.0 * 256
 			}
-			s.ask(method, "/"+version+"/pview", "").is(t, http.StatusOK, want)
+			s.do(method, "/"+version+"/pview", "").wantJSON(t, http.StatusOK, want)
 		}
 	}
-	s.get("/pview").is(t, http.StatusOK, map[string]any{"instance": "8080", "value": value})
+	s.get("/pview").wantJSON(t, http.StatusOK, map[string]any{"instance": "8080", "value": value})
 }
 
-func TestTheArticlesAnswer(t *testing.T) {
+func TestArticleText(t *testing.T) {
 	s := serve(t)
 	for _, version := range []string{"v0", "v1", "v2", "v3", "v4"} {
-		got := s.ask(http.MethodPost, "/"+version+"/pview", "", "Accept: text/plain")
+		got := s.do(http.MethodPost, "/"+version+"/pview", "", "Accept: text/plain")
 		if got.status != http.StatusOK || got.body != "8080 increase pview end!" ||
 			got.header.Get("Content-Type") != "text/plain; charset=utf-8" {
 			t.Errorf("%s: %+v", version, got)
 		}
 	}
-	if got := s.ask(http.MethodGet, "/pview", "", "Accept: text/plain"); got.body != "5" {
-		t.Errorf("the counter as text is %q", got.body)
+	if got := s.do(http.MethodGet, "/pview", "", "Accept: text/plain"); got.body != "5" {
+		t.Errorf("the counter as text is %q, want 5", got.body)
 	}
-	odd := serve(t, func(_ *instance, cfg *handlers.Config) { cfg.Instance = "100%d" })
-	if got := odd.ask(http.MethodGet, "/v1/pview", "", "Accept: text/plain"); got.body != "100%d increase pview end!" {
-		t.Errorf("an odd name becomes %q", got.body)
+	percent := serve(t, func(_ *instance, cfg *handlers.Config) { cfg.Instance = "100%d" })
+	if got := percent.do(http.MethodGet, "/v1/pview", "", "Accept: text/plain"); got.body != "100%d increase pview end!" {
+		t.Errorf("an instance name with %% becomes %q", got.body)
 	}
 }
 
-func TestTextOrJSON(t *testing.T) {
+func TestContentNegotiation(t *testing.T) {
 	s := serve(t)
 	for accept, text := range map[string]bool{
 		"":                                   false,
 		"*/*":                                false, // curl
 		"application/json":                   false,
-		"image/png":                          false, // an answer beats 406
+		"image/png":                          false, // better than a 406
 		"text/html, application/xml, */*":    false, // a browser
 		"application/json, text/plain, */*":  false, // axios
 		"text/plain":                         true,
@@ -70,7 +70,7 @@ func TestTextOrJSON(t *testing.T) {
 		if accept != "" {
 			headers = []string{"Accept: " + accept}
 		}
-		got := s.ask(http.MethodPost, "/v1/pview", "", headers...)
+		got := s.do(http.MethodPost, "/v1/pview", "", headers...)
 		if got.status != http.StatusOK || (got.body == "8080 increase pview end!") != text {
 			t.Errorf("Accept %q: %d %q", accept, got.status, got.body)
 		}
@@ -78,27 +78,27 @@ func TestTextOrJSON(t *testing.T) {
 			got.json(t)
 		}
 	}
-	if got := s.ask(http.MethodPost, "/v1/pview", "", "Accept: text/plain;q=0.1", "Accept: application/json"); got.body[0] != '{' {
-		t.Errorf("two headers are one list: %q", got.body)
+	if got := s.do(http.MethodPost, "/v1/pview", "", "Accept: text/plain;q=0.1", "Accept: application/json"); got.body[0] != '{' {
+		t.Errorf("two Accept headers must count as one list: %q", got.body)
 	}
 }
 
-func TestTheCounterIsRead(t *testing.T) {
+func TestGetView(t *testing.T) {
 	s := serve(t)
 	s.views.value, s.views.stale = 7, 5
 	for query, want := range map[string]float64{"": 7, "?from=master": 7, "?from=": 7, "?from=replica": 5} {
-		s.get("/pview"+query).is(t, http.StatusOK, map[string]any{"instance": "8080", "value": want})
+		s.get("/pview"+query).wantJSON(t, http.StatusOK, map[string]any{"instance": "8080", "value": want})
 	}
-	s.get("/pview?from=nowhere").fails(t, http.StatusBadRequest, `"nowhere"`, "master and replica")
-	s.get("/pview?from=replica&from=replica").fails(t, http.StatusBadRequest, "from is given 2 times")
+	s.get("/pview?from=nowhere").wantError(t, http.StatusBadRequest, `"nowhere"`, "master and replica")
+	s.get("/pview?from=replica&from=replica").wantError(t, http.StatusBadRequest, "from is given 2 times")
 }
 
-func TestTheCounterIsSet(t *testing.T) {
+func TestSetView(t *testing.T) {
 	s := serve(t)
 	for _, value := range []int64{0, 12, 1<<53 - 1} {
 		s.views.value = -1
-		s.ask(http.MethodPut, "/pview", fmt.Sprintf(" {\"value\": %d}\n", value)).
-			is(t, http.StatusOK, map[string]any{"instance": "8080", "value": float64(value)})
+		s.do(http.MethodPut, "/pview", fmt.Sprintf(" {\"value\": %d}\n", value)).
+			wantJSON(t, http.StatusOK, map[string]any{"instance": "8080", "value": float64(value)})
 		if s.views.value != value {
 			t.Errorf("wrote %d, want %d", s.views.value, value)
 		}
@@ -111,9 +111,9 @@ func TestTheCounterIsSet(t *testing.T) {
 		`{"value":0}x`, `{"value":0}}`, `{"value":0}]`, `{"value":0},`, `{"value":0}{"value":1}`, `{"value":0} {"value":0}`,
 		`{"value":9007199254740992}`, `{"value":9223372036854775808}`, `{"value":1e400}`, "\xff\x00",
 	} {
-		s.ask(http.MethodPut, "/pview", body).fails(t, http.StatusBadRequest, `send {"value": 0}`)
+		s.do(http.MethodPut, "/pview", body).wantError(t, http.StatusBadRequest, `send {"value": 0}`)
 	}
 	if s.views.value != 3 {
-		t.Errorf("a refused body wrote %d", s.views.value)
+		t.Errorf("a rejected body wrote %d", s.views.value)
 	}
 }

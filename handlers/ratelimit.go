@@ -16,23 +16,23 @@ import (
 	"locklab/ratelimit"
 )
 
-// Limited is what an instance needs to call the supplier under a limit (A0).
-type Limited struct {
+// RateLimits configures the rate-limited calls to the supplier (A0).
+type RateLimits struct {
 	Algorithms []Algorithm
-	Operations map[string]ratelimit.Limit // of the supplier, by name: declared as A0's annotation does
-	Incoming   ratelimit.Limit            // of GET /rN/quotes, an incoming route, over all instances
+	Operations map[string]ratelimit.Limit // the supplier's limits by operation, as A0's annotation declares them
+	Incoming   ratelimit.Limit            // of GET /rN/quotes, an incoming route, shared by all instances
 	URL        string                     // of the supplier: http://host:port
 	Supplier   Supplier                   // the stand-in that logs each call
 }
 
-// Algorithm is one way to count, opened.
+// Algorithm is a rate-limiting algorithm with its open limiter.
 type Algorithm struct {
 	ratelimit.Algorithm
 	Limiter  ratelimit.Limiter
 	Outgoing http.RoundTripper // asks the limiter before it sends a request to the supplier
 }
 
-// Supplier logs the calls that reach it.
+// Supplier logs the calls that reach it. Each name has a log of its own.
 type Supplier interface {
 	Call(ctx context.Context, name string) error
 	Calls(ctx context.Context, name string) ([]time.Time, error)
@@ -42,35 +42,35 @@ type Supplier interface {
 // errSupplier says that the supplier gave no usable answer. The call may have reached it.
 var errSupplier = errors.New("the supplier gave no usable answer")
 
-// limits adds the routes of the limited calls.
-func (a *api) limits(r gin.IRoutes) {
-	for _, algorithm := range a.Limited.Algorithms {
-		r.POST("/"+algorithm.Name+"/supplier/call", a.inVersion(algorithm.Name), answered(a.callSupplier(algorithm)))
-		r.GET("/"+algorithm.Name+"/quotes", a.inVersion(algorithm.Name), limited(algorithm.Limiter, a.Limited.Incoming), a.quote)
+func (a *api) addSupplierRoutes(r gin.IRoutes) {
+	for _, algorithm := range a.RateLimits.Algorithms {
+		tag := a.tagVersion(algorithm.Name)
+		r.POST("/"+algorithm.Name+"/supplier/call", tag, handle(a.callSupplier(algorithm)))
+		r.GET("/"+algorithm.Name+"/quotes", tag, rateLimit(algorithm.Limiter, a.RateLimits.Incoming), a.quote)
 	}
-	route := SupplierPath(":algorithm", ":operation")
-	r.POST(route, a.atSupplier(a.Limited.Supplier.Call))
-	r.GET(route, answered(a.supplierLog))
-	r.DELETE(route, a.admin, a.atSupplier(a.Limited.Supplier.Forget))
+	path := SupplierPath(":algorithm", ":operation")
+	r.POST(path, a.handleSupplierLog(a.RateLimits.Supplier.Call))
+	r.GET(path, handle(a.getSupplierReport))
+	r.DELETE(path, a.requireAdmin, a.handleSupplierLog(a.RateLimits.Supplier.Forget))
 }
 
-// SupplierPath is where the stand-in for the supplier takes the calls of an operation. Each algorithm has a log of its own.
+// SupplierPath returns the path on which the supplier's stand-in accepts calls of an operation. Each algorithm has a log of its own.
 func SupplierPath(algorithm, operation string) string {
 	return "/supplier/" + algorithm + "/" + operation
 }
 
-// callSupplier makes an outgoing call. A refused one is answered by 429, with the time to come back.
+// callSupplier makes an outgoing call. If the limiter refuses it, the response is a 429 with the time after which to retry.
 func (a *api) callSupplier(algorithm Algorithm) func(*gin.Context) error {
 	client := http.Client{Transport: algorithm.Outgoing}
 	return func(c *gin.Context) error {
-		operation, err := one(c, "operation")
+		operation, err := queryParam(c, "operation")
 		if _, given := c.GetQuery("operation"); err == nil && !given {
 			operation = "rates"
 		}
-		if err = errors.Join(err, a.knownOperation(operation)); err != nil {
+		if err = errors.Join(err, a.checkOperation(operation)); err != nil {
 			return err
 		}
-		headers, err := send(c.Request.Context(), &client, a.Limited.URL+SupplierPath(algorithm.Name, operation))
+		headers, err := post(c.Request.Context(), &client, a.RateLimits.URL+SupplierPath(algorithm.Name, operation))
 		if err != nil {
 			return err
 		}
@@ -84,8 +84,9 @@ func (a *api) callSupplier(algorithm Algorithm) func(*gin.Context) error {
 	}
 }
 
-// send makes a call, and returns the headers of its answer. A refusal comes without what http.Client puts around it: method and URL.
-func send(ctx context.Context, client *http.Client, url string) (http.Header, error) {
+// post sends a POST request and returns the headers of the response. A refusal by the limiter comes without the method and URL that
+// http.Client adds to errors.
+func post(ctx context.Context, client *http.Client, url string) (http.Header, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, nil)
 	if err != nil {
 		return nil, err
@@ -107,16 +108,16 @@ func send(ctx context.Context, client *http.Client, url string) (http.Header, er
 	return response.Header, nil
 }
 
-func (a *api) knownOperation(name string) error {
-	if _, known := a.Limited.Operations[name]; known {
+func (a *api) checkOperation(name string) error {
+	if _, known := a.RateLimits.Operations[name]; known {
 		return nil
 	}
-	names := slices.Sorted(maps.Keys(a.Limited.Operations))
-	return badRequest("the supplier has no operation %.20q; operation is one of %s", name, strings.Join(names, ", "))
+	names := slices.Sorted(maps.Keys(a.RateLimits.Operations))
+	return badRequest("the supplier has no operation %.20q; choose one of %s", name, strings.Join(names, ", "))
 }
 
-// limited is a middleware for an incoming route: it admits a request, or answers 429 with the time to come back.
-func limited(limiter ratelimit.Limiter, limit ratelimit.Limit) gin.HandlerFunc {
+// rateLimit is the middleware of an incoming route. It admits a request, or responds with a 429 and the time after which to retry.
+func rateLimit(limiter ratelimit.Limiter, limit ratelimit.Limit) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		state, err := limiter.Allow(c.Request.Context(), limit)
 		if err != nil {
@@ -127,26 +128,26 @@ func limited(limiter ratelimit.Limiter, limit ratelimit.Limit) gin.HandlerFunc {
 	}
 }
 
-// quote is an incoming route that costs something.
+// quote stands for an incoming route that is expensive to serve.
 func (a *api) quote(c *gin.Context) {
 	c.JSON(http.StatusOK, gin.H{"instance": a.Instance, "quote": "80 for two nights"})
 }
 
-// logOf is the name of the supplier's log that a path names.
-func (a *api) logOf(c *gin.Context) (name string, limit ratelimit.Limit, err error) {
+// parseSupplierPath returns the name of the log that a path of [SupplierPath] refers to, and the limit of its operation.
+func (a *api) parseSupplierPath(c *gin.Context) (name string, limit ratelimit.Limit, err error) {
 	algorithm, operation := c.Param("algorithm"), c.Param("operation")
 	if _, known := ratelimit.Find(algorithm); !known {
 		err = badRequest("there is no algorithm %.20q; GET / lists those of this instance", algorithm)
 	}
-	return algorithm + ":" + operation, a.Limited.Operations[operation], errors.Join(err, a.knownOperation(operation))
+	return algorithm + ":" + operation, a.RateLimits.Operations[operation], errors.Join(err, a.checkOperation(operation))
 }
 
-// atSupplier does something with the log that a path names.
-func (a *api) atSupplier(do func(ctx context.Context, name string) error) gin.HandlerFunc {
-	return answered(func(c *gin.Context) error {
-		name, _, err := a.logOf(c)
+// handleSupplierLog adapts a method of [Supplier] that returns no data.
+func (a *api) handleSupplierLog(method func(ctx context.Context, name string) error) gin.HandlerFunc {
+	return handle(func(c *gin.Context) error {
+		name, _, err := a.parseSupplierPath(c)
 		if err == nil {
-			err = do(c.Request.Context(), name)
+			err = method(c.Request.Context(), name)
 		}
 		if err == nil {
 			c.Status(http.StatusNoContent)
@@ -155,21 +156,21 @@ func (a *api) atSupplier(do func(ctx context.Context, name string) error) gin.Ha
 	})
 }
 
-// supplierReport is what the supplier has seen, judged.
+// supplierReport compares the calls that the supplier saw with its limit.
 type supplierReport struct {
 	Calls    int   `json:"calls"`
 	Limit    int   `json:"limit"`
 	WindowMS int64 `json:"window_ms"`
-	Most     int   `json:"most_in_one_window"` // which may begin at any time
+	Most     int   `json:"most_in_one_window"` // a window may start at any time
 	Over     int   `json:"over"`               // calls above the limit in that window; 0: the limit was kept
 }
 
-func (a *api) supplierLog(c *gin.Context) error {
-	name, limit, err := a.logOf(c)
+func (a *api) getSupplierReport(c *gin.Context) error {
+	name, limit, err := a.parseSupplierPath(c)
 	if err != nil {
 		return err
 	}
-	calls, err := a.Limited.Supplier.Calls(c.Request.Context(), name)
+	calls, err := a.RateLimits.Supplier.Calls(c.Request.Context(), name)
 	if err != nil {
 		return err
 	}

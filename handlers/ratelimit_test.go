@@ -16,63 +16,63 @@ import (
 	"locklab/ratelimit"
 )
 
-// supplier is a log in memory.
-type supplier struct {
+// fakeSupplier keeps its log in memory.
+type fakeSupplier struct {
 	mutex
 	calls map[string][]time.Time
-	err   error // every call's, if set
+	err   error // returned by every call, if set
 }
 
-func (s *supplier) Call(_ context.Context, name string) error {
+func (s *fakeSupplier) Call(_ context.Context, name string) error {
 	defer s.lock()()
 	s.calls[name] = append(s.calls[name], noon.Add(time.Duration(len(s.calls[name]))*time.Second))
 	return s.err
 }
 
-func (s *supplier) Calls(_ context.Context, name string) ([]time.Time, error) {
+func (s *fakeSupplier) Calls(_ context.Context, name string) ([]time.Time, error) {
 	defer s.lock()()
 	return s.calls[name], s.err
 }
 
-func (s *supplier) Forget(_ context.Context, name string) error {
+func (s *fakeSupplier) Forget(_ context.Context, name string) error {
 	defer s.lock()()
 	delete(s.calls, name)
 	return s.err
 }
 
-// unreachable is a limiter without its server.
-type unreachable struct{}
+// unavailableLimiter is a limiter whose server is down.
+type unavailableLimiter struct{}
 
-func (unreachable) Allow(context.Context, ratelimit.Limit) (ratelimit.State, error) {
+func (unavailableLimiter) Allow(context.Context, ratelimit.Limit) (ratelimit.State, error) {
 	return ratelimit.State{}, ratelimit.ErrUnavailable
 }
 
-// itself sends requests to the instance.
-type itself struct{ s *instance }
+// loopback is a transport that passes requests to the instance.
+type loopback struct{ s *instance }
 
-func (i itself) RoundTrip(r *http.Request) (*http.Response, error) {
+func (l loopback) RoundTrip(r *http.Request) (*http.Response, error) {
 	recorder := httptest.NewRecorder()
 	r = r.Clone(r.Context())
 	r.Body = http.NoBody
-	i.s.Config.Handler.ServeHTTP(recorder, r)
+	l.s.Config.Handler.ServeHTTP(recorder, r)
 	return recorder.Result(), nil
 }
 
-// limited adds r0, which is not limited, r3 and r4, whose counter is in the process here, and r5, whose server is down.
-func limited(log *supplier) func(*instance, *handlers.Config) {
+// withRateLimits adds r0, which has no limit, r3 and r4, which count in the process here, and r5, whose server is down.
+func withRateLimits(log *fakeSupplier) func(*instance, *handlers.Config) {
 	log.calls = make(map[string][]time.Time)
 	return func(s *instance, cfg *handlers.Config) {
 		operations := map[string]ratelimit.Limit{
 			"rates": {Key: "rates", Count: 3, Window: 90 * time.Second}, "bookings": {Key: "bookings", Count: 1, Window: time.Hour},
 		}
-		cfg.Limited = handlers.Limited{
+		cfg.RateLimits = handlers.RateLimits{
 			Operations: operations, Incoming: ratelimit.Limit{Key: "quotes", Count: 2, Window: time.Minute},
 			URL: "http://supplier.example", Supplier: log,
 		}
-		for name, as := range map[string]string{"r0": "r0", "r3": "r1", "r4": "r1", "r5": ""} {
+		for name, implementation := range map[string]string{"r0": "r0", "r3": "r1", "r4": "r1", "r5": ""} {
 			algorithm, _ := ratelimit.Find(name)
-			limiter := ratelimit.Limiter(unreachable{})
-			if counter, ok := ratelimit.Find(as); ok {
+			limiter := ratelimit.Limiter(unavailableLimiter{})
+			if counter, ok := ratelimit.Find(implementation); ok {
 				limiter, _ = counter.Open(nil, 1)
 			}
 			transport, err := ratelimit.NewTransport(limiter, map[string]ratelimit.Limit{
@@ -82,97 +82,98 @@ func limited(log *supplier) func(*instance, *handlers.Config) {
 			if err != nil {
 				s.t.Fatal(err)
 			}
-			transport.Base = itself{s}
-			cfg.Limited.Algorithms = append(cfg.Limited.Algorithms, handlers.Algorithm{Algorithm: algorithm, Limiter: limiter, Outgoing: transport})
+			transport.Base = loopback{s}
+			cfg.RateLimits.Algorithms = append(cfg.RateLimits.Algorithms,
+				handlers.Algorithm{Algorithm: algorithm, Limiter: limiter, Outgoing: transport})
 		}
 	}
 }
 
-func (a answer) hasHeaders(t *testing.T, want map[string]string) {
+func (r response) wantHeaders(t *testing.T, want map[string]string) {
 	t.Helper()
 	for name, value := range want {
-		if got := a.header.Get(name); got != value {
+		if got := r.header.Get(name); got != value {
 			t.Errorf("%s is %q, want %q", name, got, value)
 		}
 	}
 }
 
-// The fourth call in the window is refused, with the time to come back, and does not reach the supplier.
-func TestCallsToTheSupplierAreLimited(t *testing.T) {
-	s := serve(t, limited(&supplier{}))
+// The fourth call in the window is refused with the time after which to retry, and does not reach the supplier.
+func TestSupplierCallLimit(t *testing.T) {
+	s := serve(t, withRateLimits(&fakeSupplier{}))
 	for n := range 4 {
-		got := s.ask(http.MethodPost, "/r3/supplier/call", "")
+		got := s.do(http.MethodPost, "/r3/supplier/call", "")
 		if n < 3 {
 			if got.status != http.StatusOK || !strings.Contains(got.body, `"algorithm":"r3"`) || !strings.Contains(got.body, `"operation":"rates"`) {
 				t.Errorf("call %d: %d %s", n, got.status, got.body)
 			}
-			got.hasHeaders(t, map[string]string{
+			got.wantHeaders(t, map[string]string{
 				"RateLimit-Limit": "3", "RateLimit-Remaining": []string{"2", "1", "0"}[n], "RateLimit-Reset": "90", "RateLimit-Policy": "3;w=90",
 				"Retry-After": "",
 			})
 			continue
 		}
-		got.fails(t, http.StatusTooManyRequests, "rates allows 3 calls in 1m30s; come back in")
-		got.hasHeaders(t, map[string]string{"Retry-After": "90", "RateLimit-Limit": "3", "RateLimit-Remaining": "0"})
+		got.wantError(t, http.StatusTooManyRequests, "rates allows 3 calls in 1m30s; come back in")
+		got.wantHeaders(t, map[string]string{"Retry-After": "90", "RateLimit-Limit": "3", "RateLimit-Remaining": "0"})
 		if !strings.Contains(got.body, `"instance":"8080"`) {
-			t.Errorf("the refusal does not name the instance: %s", got.body)
+			t.Errorf("the response does not name the instance: %s", got.body)
 		}
 		if strings.Contains(got.body, "supplier.example") {
-			t.Errorf("it tells where the supplier is: %s", got.body)
+			t.Errorf("the response reveals the URL of the supplier: %s", got.body)
 		}
 	}
 	if got := s.get("/supplier/r3/rates"); got.body != `{"calls":3,"limit":3,"window_ms":90000,"most_in_one_window":3,"over":0}`+"\n" {
-		t.Errorf("the supplier says %s", got.body)
+		t.Errorf("the report is %s", got.body)
 	}
-	if got := s.ask(http.MethodPost, "/r4/supplier/call", ""); got.status != http.StatusOK {
-		t.Errorf("r4 has the limit of r3: %d %s", got.status, got.body)
+	if got := s.do(http.MethodPost, "/r4/supplier/call", ""); got.status != http.StatusOK {
+		t.Errorf("r4 shares the limit of r3: %d %s", got.status, got.body)
 	}
-	if got := s.ask(http.MethodPost, "/r3/supplier/call?operation=bookings", ""); got.status != http.StatusOK {
-		t.Errorf("bookings have the limit of rates: %d %s", got.status, got.body)
+	if got := s.do(http.MethodPost, "/r3/supplier/call?operation=bookings", ""); got.status != http.StatusOK {
+		t.Errorf("bookings share the limit of rates: %d %s", got.status, got.body)
 	}
 }
 
-func TestTheSupplierSeesCallsOverItsLimit(t *testing.T) {
-	s := serve(t, limited(&supplier{}))
+func TestSupplierReport(t *testing.T) {
+	s := serve(t, withRateLimits(&fakeSupplier{}))
 	for range 5 {
-		s.ask(http.MethodPost, "/r0/supplier/call", "")
+		s.do(http.MethodPost, "/r0/supplier/call", "")
 	}
 	if got := s.get("/supplier/r0/rates"); !strings.Contains(got.body, `"most_in_one_window":5,"over":2`) {
-		t.Errorf("the supplier says %s", got.body)
+		t.Errorf("the report is %s", got.body)
 	}
-	if got := s.ask(http.MethodDelete, "/supplier/r0/rates", ""); got.status != http.StatusNoContent {
+	if got := s.do(http.MethodDelete, "/supplier/r0/rates", ""); got.status != http.StatusNoContent {
 		t.Errorf("%d %s", got.status, got.body)
 	}
 	if got := s.get("/supplier/r0/rates"); !strings.Contains(got.body, `"calls":0`) {
-		t.Errorf("forgotten, the supplier says %s", got.body)
+		t.Errorf("after the reset the report is %s", got.body)
 	}
 }
 
-func TestAnIncomingRouteIsLimited(t *testing.T) {
-	s := serve(t, limited(&supplier{}))
+func TestIncomingLimit(t *testing.T) {
+	s := serve(t, withRateLimits(&fakeSupplier{}))
 	for n := range 3 {
 		got := s.get("/r3/quotes")
 		if n < 2 {
-			got.hasHeaders(t, map[string]string{"RateLimit-Limit": "2", "RateLimit-Remaining": []string{"1", "0"}[n]})
+			got.wantHeaders(t, map[string]string{"RateLimit-Limit": "2", "RateLimit-Remaining": []string{"1", "0"}[n]})
 			if got.status != http.StatusOK {
 				t.Errorf("%d %s", got.status, got.body)
 			}
 			continue
 		}
-		got.fails(t, http.StatusTooManyRequests, "quotes allows 2 calls in 1m; come back in")
-		got.hasHeaders(t, map[string]string{"Retry-After": "60"})
+		got.wantError(t, http.StatusTooManyRequests, "quotes allows 2 calls in 1m; come back in")
+		got.wantHeaders(t, map[string]string{"Retry-After": "60"})
 	}
 }
 
-func TestLimitsThatCannotWork(t *testing.T) {
-	log := &supplier{}
-	s := serve(t, limited(log), func(_ *instance, cfg *handlers.Config) { cfg.AdminToken = token })
+func TestSupplierErrors(t *testing.T) {
+	log := &fakeSupplier{}
+	s := serve(t, withRateLimits(log), func(_ *instance, cfg *handlers.Config) { cfg.AdminToken = token })
 	for _, c := range []struct {
 		method, path string
 		status       int
-		says         string
+		want         string // in the error
 	}{
-		{"POST", "/r3/supplier/call?operation=", 400, `no operation ""; operation is one of bookings, rates`},
+		{"POST", "/r3/supplier/call?operation=", 400, `no operation ""; choose one of bookings, rates`},
 		{"POST", "/r3/supplier/call?operation=tours", 400, `no operation "tours"`},
 		{"POST", "/r3/supplier/call?operation=rates&operation=rates", 400, "give it once"},
 		{"POST", "/r3/supplier/call?operation=" + strings.Repeat("x", 300), 400, "no operation"},
@@ -184,67 +185,67 @@ func TestLimitsThatCannotWork(t *testing.T) {
 		{"POST", "/r5/supplier/call", 503, "unavailable"},
 		{"GET", "/r5/quotes", 503, "unavailable"},
 	} {
-		s.ask(c.method, c.path, "").fails(t, c.status, c.says)
+		s.do(c.method, c.path, "").wantError(t, c.status, c.want)
 	}
 	log.err = ratelimit.ErrUnavailable
-	s.ask(http.MethodPost, "/r0/supplier/call", "").fails(t, http.StatusBadGateway, "the supplier gave no usable answer: status 503")
-	s.get("/supplier/r0/rates").fails(t, http.StatusServiceUnavailable, "unavailable")
+	s.do(http.MethodPost, "/r0/supplier/call", "").wantError(t, http.StatusBadGateway, "the supplier gave no usable answer: status 503")
+	s.get("/supplier/r0/rates").wantError(t, http.StatusServiceUnavailable, "unavailable")
 }
 
-// A supplier that cannot be reached, and one whose answer is cut off.
-func TestASupplierThatDoesNotAnswer(t *testing.T) {
-	for _, answers := range []bool{false, true} {
-		s := serve(t, limited(&supplier{}), func(_ *instance, cfg *handlers.Config) {
-			for i := range cfg.Limited.Algorithms {
-				cfg.Limited.Algorithms[i].Outgoing = broken(answers)
+// A connection that breaks before the response, and one that breaks within its body.
+func TestSupplierConnectionBroken(t *testing.T) {
+	for _, afterHeader := range []bool{false, true} {
+		s := serve(t, withRateLimits(&fakeSupplier{}), func(_ *instance, cfg *handlers.Config) {
+			for i := range cfg.RateLimits.Algorithms {
+				cfg.RateLimits.Algorithms[i].Outgoing = brokenTransport(afterHeader)
 			}
 		})
-		s.ask(http.MethodPost, "/r3/supplier/call", "").fails(t, http.StatusBadGateway, "no usable answer", "reset by peer")
+		s.do(http.MethodPost, "/r3/supplier/call", "").wantError(t, http.StatusBadGateway, "no usable answer", "reset by peer")
 	}
 }
 
-// A supplier that answers, but not with what was asked for.
-func TestASupplierThatRefuses(t *testing.T) {
+func TestSupplierErrorStatus(t *testing.T) {
 	for _, status := range []int{http.StatusFound, http.StatusUnauthorized, http.StatusNotFound} {
-		s := serve(t, limited(&supplier{}), func(_ *instance, cfg *handlers.Config) {
-			for i := range cfg.Limited.Algorithms {
-				cfg.Limited.Algorithms[i].Outgoing = refusing(status)
+		s := serve(t, withRateLimits(&fakeSupplier{}), func(_ *instance, cfg *handlers.Config) {
+			for i := range cfg.RateLimits.Algorithms {
+				cfg.RateLimits.Algorithms[i].Outgoing = statusTransport(status)
 			}
 		})
-		s.ask(http.MethodPost, "/r3/supplier/call", "").fails(t, http.StatusBadGateway, fmt.Sprintf("no usable answer: status %d", status))
+		s.do(http.MethodPost, "/r3/supplier/call", "").wantError(t, http.StatusBadGateway, fmt.Sprintf("no usable answer: status %d", status))
 	}
 }
 
-type refusing int
+// statusTransport responds with a status.
+type statusTransport int
 
-func (status refusing) RoundTrip(*http.Request) (*http.Response, error) {
+func (status statusTransport) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: int(status), Body: http.NoBody}, nil
 }
 
-// broken breaks a connection, after the header of the answer or before.
-type broken bool
+// brokenTransport breaks the connection: if true, after the header of the response, otherwise before it.
+type brokenTransport bool
 
-func (answers broken) RoundTrip(*http.Request) (*http.Response, error) {
+func (afterHeader brokenTransport) RoundTrip(*http.Request) (*http.Response, error) {
 	reset := errors.New("reset by peer")
-	if answers {
+	if afterHeader {
 		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(iotest.ErrReader(reset))}, nil
 	}
 	return nil, reset
 }
 
-func TestTheHomePageShowsTheLimits(t *testing.T) {
-	s := serve(t, limited(&supplier{}))
+func TestHomePageSupplierCommands(t *testing.T) {
+	s := serve(t, withRateLimits(&fakeSupplier{}))
 	lines := 0
-	for _, line := range curls(s.get("/").body) {
+	for _, line := range curlCommands(s.get("/").body) {
 		if !strings.Contains(line, "supplier") && !strings.Contains(line, "quotes") {
 			continue
 		}
 		lines++
-		if _, path, got := s.curl(line); got.status >= 400 && !strings.HasPrefix(path, "/r5/") {
+		if _, path, got := s.runCurl(line); got.status >= 400 && !strings.HasPrefix(path, "/r5/") {
 			t.Errorf("%s: %d %s", line, got.status, got.body)
 		}
 	}
-	if lines != 4+4 {
-		t.Errorf("%d lines", lines)
+	if lines != 8 {
+		t.Errorf("the page has %d commands, want 8", lines)
 	}
 }

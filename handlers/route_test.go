@@ -10,7 +10,7 @@ import (
 	"locklab/handlers"
 )
 
-// routes are all there is, with the methods of each.
+// routes are all routes of an instance without a shop, caches and rate limits, with their methods.
 var routes = map[string]string{
 	"/":                           "GET HEAD",
 	"/healthz":                    "GET HEAD",
@@ -31,13 +31,13 @@ var routes = map[string]string{
 	"/v4/orders/1/grab?driver=12": "GET POST",
 }
 
-func TestEveryRouteTakesItsMethodsOnly(t *testing.T) {
+func TestMethods(t *testing.T) {
 	s := serve(t)
-	s.ask(http.MethodPost, "/orders", "")
-	for path, takes := range routes {
+	s.do(http.MethodPost, "/orders", "")
+	for path, methods := range routes {
 		for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW"} {
-			got := s.ask(method, path, `{"value":0}`)
-			if slices.Contains(strings.Fields(takes), method) {
+			got := s.do(method, path, `{"value":0}`)
+			if slices.Contains(strings.Fields(methods), method) {
 				if got.status >= 400 && got.status != http.StatusConflict {
 					t.Errorf("%s %s: %d %s", method, path, got.status, got.body)
 				}
@@ -45,32 +45,32 @@ func TestEveryRouteTakesItsMethodsOnly(t *testing.T) {
 			}
 			allow := strings.Split(got.header.Get("Allow"), ", ")
 			slices.Sort(allow)
-			if got.status != http.StatusMethodNotAllowed || strings.Join(allow, " ") != takes {
-				t.Errorf("%s %s: %d, Allow %v, want 405 and %s", method, path, got.status, allow, takes)
+			if got.status != http.StatusMethodNotAllowed || strings.Join(allow, " ") != methods {
+				t.Errorf("%s %s: %d, Allow %v, want 405 and %s", method, path, got.status, allow, methods)
 			}
 			if method != http.MethodHead {
-				got.fails(t, http.StatusMethodNotAllowed, method, "takes "+got.header.Get("Allow"))
+				got.wantError(t, http.StatusMethodNotAllowed, method, got.header.Get("Allow"))
 			}
 		}
 	}
 }
 
-// HEAD reads, so it does not count a view as GET does, and grabs nothing.
-func TestHeadChangesNothing(t *testing.T) {
+// HEAD counts no view and grabs no order, unlike GET.
+func TestHeadIsReadOnly(t *testing.T) {
 	s := serve(t)
 	s.views.value = 7
-	for path, takes := range routes {
-		got := s.ask(http.MethodHead, path, "")
-		if got.body != "" || strings.Contains(takes, "HEAD") != (got.status != http.StatusMethodNotAllowed) {
+	for path, methods := range routes {
+		got := s.do(http.MethodHead, path, "")
+		if got.body != "" || strings.Contains(methods, "HEAD") != (got.status != http.StatusMethodNotAllowed) {
 			t.Errorf("%s: %d %q", path, got.status, got.body)
 		}
 	}
 	if s.views.value != 7 || len(s.orders.all)+len(s.orders.attempts) != 0 {
-		t.Errorf("it wrote %d, %v, %v", s.views.value, s.orders.all, s.orders.attempts)
+		t.Errorf("HEAD wrote %d, %v, %v", s.views.value, s.orders.all, s.orders.attempts)
 	}
 }
 
-func TestPathsThatDoNotExist(t *testing.T) {
+func TestUnknownPaths(t *testing.T) {
 	s := serve(t)
 	for _, path := range []string{
 		"/x", "//", "/v1", "/v1/", "/v1/x", "/v1/pview/", "/v1/pview/x", "//v1/pview", "/v1//pview", "/./v1/pview", "/v1/../v1/pview",
@@ -81,10 +81,10 @@ func TestPathsThatDoNotExist(t *testing.T) {
 		"/version/pview", "/\u0663/pview", "/favicon.ico", "/" + strings.Repeat("x", 4000), "/index.html", "/debug/pprof/",
 	} {
 		for _, method := range []string{http.MethodGet, http.MethodPost} {
-			got := s.ask(method, path, "")
-			got.fails(t, http.StatusNotFound, "nothing here", "GET / lists")
-			if where := got.header.Get("Location"); where != "" {
-				t.Errorf("%s leads to %s", path, where)
+			got := s.do(method, path, "")
+			got.wantError(t, http.StatusNotFound, "nothing here", "GET / lists")
+			if location := got.header.Get("Location"); location != "" {
+				t.Errorf("%s redirects to %s", path, location)
 			}
 		}
 	}
@@ -93,29 +93,29 @@ func TestPathsThatDoNotExist(t *testing.T) {
 	}
 }
 
-func TestVersionsThatDoNotExist(t *testing.T) {
+func TestUnknownVersions(t *testing.T) {
 	s := serve(t, func(_ *instance, cfg *handlers.Config) { cfg.Versions = cfg.Versions[:4] })
 	for _, version := range []string{"v4", "v5", "v10", "v00", "v" + strings.Repeat("1", 400)} {
 		for _, rest := range []string{"", "/", "/pview", "/orders/1/grab?driver=12", "/x/y"} {
 			for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
-				got := s.ask(method, "/"+version+rest, "")
-				got.fails(t, http.StatusNotFound, "no version", version[:min(len(version), 20)], "v0, v1, v2, v3")
+				got := s.do(method, "/"+version+rest, "")
+				got.wantError(t, http.StatusNotFound, "no version", version[:min(len(version), 20)], "v0, v1, v2, v3")
 				if list := got.json(t)["versions"]; !reflect.DeepEqual(list, []any{"v0", "v1", "v2", "v3"}) {
 					t.Errorf("%s: the list is %v", version, list)
 				}
-				if hint := strings.Contains(got.body, "v4 is there when --redlock names its servers"); hint != (version == "v4") {
-					t.Errorf("%s: the hint is wrong: %s", version, got.body)
+				if hint := strings.Contains(got.body, "--redlock"); hint != (version == "v4") {
+					t.Errorf("%s: only v4 has a hint how to serve it, not %s", version, got.body)
 				}
 				if len(got.body) > 200 {
-					t.Errorf("a long version comes back: %s", got.body)
+					t.Errorf("the error repeats a long version: %s", got.body)
 				}
 			}
 		}
 	}
 	none := serve(t, func(_ *instance, cfg *handlers.Config) { cfg.Versions = nil })
 	got := none.get("/v1/pview")
-	got.fails(t, http.StatusNotFound, "no version")
-	if list := got.json(t)["versions"]; !reflect.DeepEqual(list, []any{}) || strings.Contains(got.body, "is there when") {
-		t.Errorf("an instance without versions says %s", got.body)
+	got.wantError(t, http.StatusNotFound, "no version")
+	if list := got.json(t)["versions"]; !reflect.DeepEqual(list, []any{}) || strings.Contains(got.body, "--") {
+		t.Errorf("the response of an instance without versions is %s", got.body)
 	}
 }

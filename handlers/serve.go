@@ -9,53 +9,54 @@ import (
 	"time"
 )
 
-// StopAtMost bounds the end of an instance: first requests may finish, then they are cancelled, which makes them release their locks.
+// ShutdownTimeout bounds the shutdown of an instance. Running requests may finish first. Those that do not are cancelled, so that they
+// release their locks.
 const (
-	StopAtMost = finish + abort
+	ShutdownTimeout = finishTimeout + cancelTimeout
 
-	finish = 8 * time.Second
-	abort  = 3 * time.Second
+	finishTimeout = 8 * time.Second
+	cancelTimeout = 3 * time.Second
 )
 
-// Serve answers requests until ctx ends, then accepts no more and finishes those that run, within [StopAtMost]. The error is the
-// listener's: it ended before ctx.
+// Serve handles requests until ctx is done. Then it accepts no new ones, and finishes running ones within [ShutdownTimeout]. It returns an
+// error only if the listener fails before ctx is done.
 func Serve(ctx context.Context, listener net.Listener, handler http.Handler, log *slog.Logger) error {
-	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	requests, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	server := &http.Server{
 		Handler:           handler,
-		BaseContext:       func(net.Listener) context.Context { return work },
+		BaseContext:       func(net.Listener) context.Context { return requests },
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    32 << 10, // deploy/nginx.conf has the same bound
+		MaxHeaderBytes:    32 << 10, // as in deploy/nginx.conf
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
-	ended := make(chan error, 1) // http.ErrServerClosed, unless it failed
-	go func() { ended <- server.Serve(listener) }()
+	served := make(chan error, 1) // http.ErrServerClosed after a shutdown
+	go func() { served <- server.Serve(listener) }()
 	select {
-	case err := <-ended:
+	case err := <-served:
 		return err
 	case <-ctx.Done():
 	}
 
-	log.Info("locklab stops: no new requests; those that run may finish", "within", finish)
-	err := shutdown(server, finish)
+	log.Info("locklab is shutting down: running requests may finish", "within", finishTimeout)
+	err := shutdown(server, finishTimeout)
 	if errors.Is(err, context.DeadlineExceeded) {
-		log.Warn("locklab cancels the requests that still run")
-		cancel(errors.New("the instance stops"))
-		err = shutdown(server, abort)
+		log.Warn("requests are still running: cancelling them")
+		cancel(errors.New("the instance is shutting down"))
+		err = shutdown(server, cancelTimeout)
 	}
-	if ending := <-ended; !errors.Is(ending, http.ErrServerClosed) {
-		log.Warn("locklab served badly", "error", ending)
+	if serveErr := <-served; !errors.Is(serveErr, http.ErrServerClosed) {
+		log.Warn("HTTP server failed", "error", serveErr)
 	}
 	if err != nil {
-		log.Warn("locklab leaves requests unfinished", "error", errors.Join(err, server.Close()))
+		log.Warn("requests did not finish: closing their connections", "error", errors.Join(err, server.Close()))
 	}
 	return nil
 }
 
-func shutdown(server *http.Server, within time.Duration) error {
-	ctx, cancel := context.WithTimeout(context.Background(), within)
+func shutdown(server *http.Server, timeout time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	return server.Shutdown(ctx)
 }

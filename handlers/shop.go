@@ -12,32 +12,33 @@ import (
 	"locklab/shop"
 )
 
-// Idempotency keys, as draft-ietf-httpapi-idempotency-key-header has them. The header of a repeated answer is Stripe's.
+// Headers of idempotency keys: the request's as in draft-ietf-httpapi-idempotency-key-header, the response's as in Stripe's API.
 const (
 	keyHeader      = "Idempotency-Key"
 	replayedHeader = "Idempotent-Replayed"
-	longestKey     = 255         // characters
-	attemptLease   = time.Minute // for which a request whose instance has died stays in progress
+	maxKeyLength   = 255
+	attemptLease   = time.Minute // how long a request whose instance has died stays in progress
 )
 
-const theItem = "the item"
+// itemID is what error messages call the id of an item.
+const itemID = "the item's id"
 
-// saleAnswer is what the database says about an item: the verdict of a sale.
-type saleAnswer struct {
+// saleResponse is what the database says about the sale of an item.
+type saleResponse struct {
 	Instance    string   `json:"instance"`
 	Item        uint64   `json:"item"`
-	Pieces      int64    `json:"pieces"`      // that there were at the beginning
-	Stock       int64    `json:"stock"`       // that are left, by the last write
-	Sold        int64    `json:"sold"`        // pieces, without those of cancelled orders
-	Oversold    int64    `json:"oversold"`    // pieces that were sold and not there
-	Unaccounted int64    `json:"unaccounted"` // stock + sold - pieces; not 0: a buyer has overwritten another's stock
+	Pieces      int64    `json:"pieces"`      // in stock at the beginning
+	Stock       int64    `json:"stock"`       // left, by the last write
+	Sold        int64    `json:"sold"`        // without cancelled orders
+	Oversold    int64    `json:"oversold"`    // pieces that were sold but did not exist
+	Unaccounted int64    `json:"unaccounted"` // stock + sold - pieces; not 0: one buyer overwrote another's stock
 	Orders      int64    `json:"orders"`
-	Buyers      int64    `json:"buyers"`   // fewer than orders: some have several
-	Versions    []string `json:"versions"` // that sold; several: this is no verdict on one of them
+	Buyers      int64    `json:"buyers"`   // fewer than orders: some buyers have several
+	Versions    []string `json:"versions"` // that sold; if there are several, the result says nothing about any one of them
 }
 
-// buyAnswer is the answer to a buyer. All of a sale is stored, so that a repetition gets the same.
-type buyAnswer struct {
+// buyResponse is the response to a buyer. All of a sale is stored, so that a repeated request gets the same response.
+type buyResponse struct {
 	Instance string `json:"instance"`
 	Version  string `json:"version"`
 	Item     uint64 `json:"item"`
@@ -45,11 +46,11 @@ type buyAnswer struct {
 	Quantity int64  `json:"quantity"`
 	Sold     bool   `json:"sold"`
 	Order    uint64 `json:"order,omitempty"`
-	Left     *int64 `json:"left,omitempty"` // pieces in stock; absent: the request was refused for another reason
+	Left     *int64 `json:"left,omitempty"` // pieces in stock; absent if the request was refused for another reason
 	Why      string `json:"why"`
 }
 
-type shopOrderAnswer struct {
+type shopOrderResponse struct {
 	Instance string       `json:"instance"`
 	Order    uint64       `json:"order"`
 	Item     uint64       `json:"item"`
@@ -60,26 +61,22 @@ type shopOrderAnswer struct {
 	Parcels  int          `json:"parcels"`
 }
 
-// shopRoutes adds the shop, if the instance has one.
-func (a *api) shopRoutes(r *gin.Engine) {
-	if a.Shop == nil {
-		return
-	}
+func (a *api) addShopRoutes(r *gin.Engine) {
 	for _, v := range a.Versions {
-		at, in := "/"+v.Name+"/shop", a.inVersion(v.Name)
-		r.POST(at+"/items/:id/buy", in, identified(theItem, func(c *gin.Context, id uint64) error { return a.buy(c, v, id) }))
-		r.POST(at+"/orders/:id/pay", in, identified(theOrder, a.change(v, shop.Paid)))
-		r.POST(at+"/orders/:id/cancel", in, identified(theOrder, a.change(v, shop.Cancelled)))
+		path, tag := "/"+v.Name+"/shop", a.tagVersion(v.Name)
+		r.POST(path+"/items/:id/buy", tag, handleID(itemID, func(c *gin.Context, id uint64) error { return a.buy(c, v, id) }))
+		r.POST(path+"/orders/:id/pay", tag, handleID(orderID, a.changeState(v, shop.Paid)))
+		r.POST(path+"/orders/:id/cancel", tag, handleID(orderID, a.changeState(v, shop.Cancelled)))
 	}
-	r.PUT("/shop/items/:id", a.admin, identified(theItem, a.stockItem))
-	r.GET("/shop/items/:id", identified(theItem, a.getSale))
-	r.GET("/shop/orders/:id", identified(theOrder, a.getShopOrder))
-	r.POST("/shop/parcels", answered(a.packParcels))
+	r.PUT("/shop/items/:id", a.requireAdmin, handleID(itemID, a.stockItem))
+	r.GET("/shop/items/:id", handleID(itemID, a.getSale))
+	r.GET("/shop/orders/:id", handleID(orderID, a.getShopOrder))
+	r.POST("/shop/parcels", handle(a.packParcels))
 }
 
-// stockItem begins a sale.
+// stockItem starts a sale: it sets the stock of an item and removes what was sold of it before.
 func (a *api) stockItem(c *gin.Context, item uint64) error {
-	pieces, err := valueOf(c.Request.Body, "stock", maxID)
+	pieces, err := parseIntField(c.Request.Body, "stock", maxID)
 	if err == nil {
 		err = a.Shop.Stock(c.Request.Context(), item, pieces)
 	}
@@ -92,31 +89,32 @@ func (a *api) stockItem(c *gin.Context, item uint64) error {
 func (a *api) getSale(c *gin.Context, item uint64) error {
 	r, err := a.Shop.Report(c.Request.Context(), item)
 	if err != nil {
-		return notInStock(err, item)
+		return itemError(err, item)
 	}
-	c.JSON(http.StatusOK, saleAnswer{
+	c.JSON(http.StatusOK, saleResponse{
 		Instance: a.Instance, Item: r.ID, Pieces: r.Pieces, Stock: r.Stock, Sold: r.Sold, Oversold: max(0, r.Sold-r.Pieces),
 		Unaccounted: r.Unaccounted(), Orders: r.Orders, Buyers: r.Buyers, Versions: append([]string{}, r.Versions...),
 	})
 	return nil
 }
 
-func notInStock(err error, item uint64) error {
+// itemError names the item that does not exist, and how to create it.
+func itemError(err error, item uint64) error {
 	if errors.Is(err, shop.ErrNotFound) {
 		return fmt.Errorf(`item %d: %w; PUT /shop/items/%[1]d with {"stock": 100} puts it on sale`, item, err)
 	}
 	return err
 }
 
-// buy sells under v's lock, or by a conditional UPDATE. With once=true a buyer gets one order of the item: by a lock and a check, or by a
-// unique key. A request with an idempotency key that comes again gets the order of the first.
+// buy sells an item under v's lock, or by a conditional UPDATE if v has none. With ?once=true a buyer gets at most one order of the item:
+// the lock guards a check, or a unique key does. A repeated request with the same idempotency key gets the order of the first.
 func (a *api) buy(c *gin.Context, v Version, item uint64) error {
 	p := shop.Purchase{ItemID: item, Quantity: 1, Version: v.Name, Instance: a.Instance}
-	once, err := read(c, &p)
+	once, err := parsePurchase(c, &p)
 	if err != nil {
 		return err
 	}
-	lock, err := a.lockOf(c, v)
+	lock, err := a.lockFor(c, v)
 	if err != nil {
 		return err
 	}
@@ -133,42 +131,42 @@ func (a *api) buy(c *gin.Context, v Version, item uint64) error {
 		}
 		return a.Shop.Buy(ctx, lock, p)
 	}
-	order, err := a.withKey(c, sell)
-	answer := buyAnswer{
+	order, err := a.sellOncePerKey(c, sell)
+	response := buyResponse{
 		Instance: a.Instance, Version: v.Name, Item: p.ItemID, Buyer: p.Buyer, Quantity: p.Quantity,
 		Sold: true, Order: order.ID, Left: &order.Left, Why: "there was enough in stock",
 	}
 	switch {
 	case errors.Is(err, shop.ErrSoldOut), errors.Is(err, shop.ErrDuplicate):
-		answer.Sold, answer.Left, answer.Why = false, nil, sentence(err)
-		if none := new(shop.SoldOut); errors.As(err, none) {
-			answer.Left = &none.Left
+		response.Sold, response.Left, response.Why = false, nil, oneLine(err)
+		if soldOut := new(shop.SoldOut); errors.As(err, soldOut) {
+			response.Left = &soldOut.Left
 		}
-		c.JSON(http.StatusConflict, answer)
+		c.JSON(http.StatusConflict, response)
 		return nil
 	case err != nil:
-		return notInStock(maybe(err, "the order may have been placed: the same request again, with the same "+keyHeader+", tells"), p.ItemID)
+		return itemError(addAdvice(err, "the order may have been placed: repeat the request with the same "+keyHeader+" to find out"), p.ItemID)
 	}
-	answer.Instance, answer.Version = order.Instance, order.Version // of the first answer
-	c.JSON(http.StatusCreated, answer)
+	response.Instance, response.Version = order.Instance, order.Version // of the first request with this key
+	c.JSON(http.StatusCreated, response)
 	return nil
 }
 
-// withKey sells once for each idempotency key, if the request has one.
-func (a *api) withKey(c *gin.Context, sell func(*shop.Attempt) (shop.Order, error)) (shop.Order, error) {
+// sellOncePerKey calls sell once for each idempotency key, or once for a request without a key.
+func (a *api) sellOncePerKey(c *gin.Context, sell func(*shop.Attempt) (shop.Order, error)) (shop.Order, error) {
 	keys := c.Request.Header.Values(keyHeader)
 	switch {
 	case len(keys) == 0:
 		return sell(nil)
-	case len(keys) > 1 || keys[0] == "" || len(keys[0]) > longestKey:
-		return shop.Order{}, badRequest("%s must be there once, with 1 to %d characters", keyHeader, longestKey)
+	case len(keys) > 1 || keys[0] == "" || len(keys[0]) > maxKeyLength:
+		return shop.Order{}, badRequest("send %s once, with 1 to %d characters", keyHeader, maxKeyLength)
 	}
 	body, err := c.GetRawData()
 	if err != nil {
-		return shop.Order{}, unread(err)
+		return shop.Order{}, bodyError(err)
 	}
 	query := c.Request.URL.Query()
-	query.Del("wait") // the same purchase, however long it waits
+	query.Del("wait") // a repetition with another wait is the same purchase
 	content := c.Request.URL.EscapedPath() + "?" + query.Encode() + "\n" + string(body)
 	order, replayed, err := a.Shop.Once(c.Request.Context(), keys[0], content, attemptLease, sell)
 	if replayed && err == nil {
@@ -177,19 +175,19 @@ func (a *api) withKey(c *gin.Context, sell func(*shop.Attempt) (shop.Order, erro
 	return order, err
 }
 
-// read reads what a buyer wants from the query.
-func read(c *gin.Context, p *shop.Purchase) (once bool, err error) {
+// parsePurchase reads the buyer and the quantity from the query into p, and whether the buyer may have one order only.
+func parsePurchase(c *gin.Context, p *shop.Purchase) (once bool, err error) {
 	texts := make(map[string]string)
 	for _, name := range []string{"buyer", "quantity", "once"} {
-		if texts[name], err = one(c, name); err != nil {
+		if texts[name], err = queryParam(c, name); err != nil {
 			return false, err
 		}
 	}
-	if p.Buyer, err = number("buyer", texts["buyer"]); err != nil {
+	if p.Buyer, err = parseNumber("buyer", texts["buyer"]); err != nil {
 		return false, err
 	}
 	if text, given := c.GetQuery("quantity"); given {
-		quantity, err := number("quantity", text)
+		quantity, err := parseNumber("quantity", text)
 		if err != nil {
 			return false, err
 		}
@@ -205,10 +203,10 @@ func read(c *gin.Context, p *shop.Purchase) (once bool, err error) {
 	return once, err
 }
 
-// change pays or cancels an order, under v's lock or by a conditional UPDATE. A paid order gets a message for its parcel.
-func (a *api) change(v Version, to shop.State) func(c *gin.Context, id uint64) error {
+// changeState pays or cancels an order, under v's lock or by a conditional UPDATE. Paying an order queues a message to pack its parcel.
+func (a *api) changeState(v Version, to shop.State) func(c *gin.Context, id uint64) error {
 	return func(c *gin.Context, id uint64) error {
-		lock, err := a.lockOf(c, v)
+		lock, err := a.lockFor(c, v)
 		if err != nil {
 			return err
 		}
@@ -219,10 +217,10 @@ func (a *api) change(v Version, to shop.State) func(c *gin.Context, id uint64) e
 			err = a.Shop.Change(ctx, lock, id, to)
 		}
 		if err != nil {
-			return notThis(maybe(err, fmt.Sprintf("the order may be %s: GET /shop/orders/%d tells", to, id)), id)
+			return orderError(addAdvice(err, fmt.Sprintf("the order may be %s: check with GET /shop/orders/%d", to, id)), id)
 		}
 		if to == shop.Paid {
-			_ = a.Parcels.Queue.Publish(context.WithoutCancel(ctx), id) // if it fails, a worker sends what is in the outbox
+			_ = a.Parcels.Queue.Publish(context.WithoutCancel(ctx), id) // if this fails, a worker sends the message from the outbox
 		}
 		return a.getShopOrder(c, id)
 	}
@@ -231,17 +229,17 @@ func (a *api) change(v Version, to shop.State) func(c *gin.Context, id uint64) e
 func (a *api) getShopOrder(c *gin.Context, id uint64) error {
 	o, err := a.Shop.Order(c.Request.Context(), id)
 	if err != nil {
-		return notThis(err, id)
+		return orderError(err, id)
 	}
-	answer := shopOrderAnswer{a.Instance, o.ID, o.ItemID, o.Buyer, o.Quantity, o.State, []shop.State{}, len(o.Parcels)}
+	response := shopOrderResponse{a.Instance, o.ID, o.ItemID, o.Buyer, o.Quantity, o.State, []shop.State{}, len(o.Parcels)}
 	for _, change := range o.Changes {
-		answer.Changes = append(answer.Changes, change.To)
+		response.Changes = append(response.Changes, change.To)
 	}
-	c.JSON(http.StatusOK, answer)
+	c.JSON(http.StatusOK, response)
 	return nil
 }
 
-// packParcels works on all messages that wait, also on those of workers that have died.
+// packParcels handles all queued messages, including those that a dead worker left.
 func (a *api) packParcels(c *gin.Context) error {
 	for messages := 0; ; messages++ {
 		switch worked, err := a.Parcels.Next(c.Request.Context()); {

@@ -11,9 +11,10 @@ import (
 	"locklab/lockstrategy"
 )
 
-// lockOf is v's lock for one request: with the wait that ?wait= asks for, or else with the instance's own. Nil: v has no lock.
-func (a *api) lockOf(c *gin.Context, v Version) (Locker, error) {
-	text, err := one(c, "wait")
+// lockFor returns v's lock for one request. It waits as long as ?wait= says, or else as long as the instance allows. It returns nil if v
+// has no lock.
+func (a *api) lockFor(c *gin.Context, v Version) (Locker, error) {
+	text, err := queryParam(c, "wait")
 	if err != nil {
 		return nil, err
 	}
@@ -28,39 +29,39 @@ func (a *api) lockOf(c *gin.Context, v Version) (Locker, error) {
 	case v.Lock == nil:
 		return nil, nil
 	case given:
-		return impatient{v.Lock.Within(wait)}, nil
+		return lockedReporter{v.Lock.Within(wait)}, nil
 	}
 	return v.Lock.Within(wait), nil
 }
 
-// impatient is the lock of a request that asks for its wait. A lock that is not granted by then is an [errLocked]. Without such a
-// request it stays what it is: 503.
-type impatient struct{ Locker }
+// lockedReporter is the lock of a request that sets ?wait=. If the lock is not granted in that time, the error is errLocked, which becomes
+// a 423. A request that does not set it gets a 503.
+type lockedReporter struct{ Locker }
 
-func (i impatient) Do(ctx context.Context, key string, fn func(ctx context.Context, token uint64) error) error {
-	err := i.Locker.Do(ctx, key, fn)
-	if waitedTooLong(err) || errors.Is(err, lockstrategy.ErrTaken) {
+func (l lockedReporter) Do(ctx context.Context, key string, fn func(ctx context.Context, token uint64) error) error {
+	err := l.Locker.Do(ctx, key, fn)
+	if waitTimedOut(err) || errors.Is(err, lockstrategy.ErrTaken) {
 		return fmt.Errorf("%w: %w", errLocked, err)
 	}
 	return err
 }
 
-// lockedAnswer is what the instance knows of the other client. Its name is not known: the owners of locks have random names.
-type lockedAnswer struct {
-	By      string   `json:"by"`                 // "this instance", "another client"; or "unknown": the wait was over before the first attempt
-	LeaseMS *float64 `json:"lease_ms,omitempty"` // what is left of its lease, unless it renews that; absent: not known
+// holderResponse is what the instance knows about the lock's holder. It has no name: lock owners have random names.
+type holderResponse struct {
+	By      string   `json:"by"`                 // "this instance", "another client", or "unknown": the wait ended before the first attempt
+	LeaseMS *float64 `json:"lease_ms,omitempty"` // time left in the holder's lease, which it may renew; absent if not known
 }
 
-func lockedBy(err error) lockedAnswer {
+func holderOf(err error) holderResponse {
 	holder := lockstrategy.OtherHolder{}
 	switch {
 	case !errors.As(err, &holder):
-		return lockedAnswer{By: "unknown"}
+		return holderResponse{By: "unknown"}
 	case holder.Here:
-		return lockedAnswer{By: "this instance"}
+		return holderResponse{By: "this instance"}
 	case holder.Left == 0:
-		return lockedAnswer{By: "another client"}
+		return holderResponse{By: "another client"}
 	}
 	left := milliseconds(holder.Left)
-	return lockedAnswer{"another client", &left}
+	return holderResponse{"another client", &left}
 }

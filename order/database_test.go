@@ -18,10 +18,10 @@ import (
 	"locklab/order"
 )
 
-// never is longer than any call may take, and shorter than a test that hangs.
-const never = 30 * time.Second
+// maxCallTime is longer than any call takes, and shorter than the timeout of a test.
+const maxCallTime = 30 * time.Second
 
-func testTables(t *testing.T, database fresh) {
+func testConcurrentOpen(t *testing.T, database newDatabase) {
 	for range 3 {
 		where := database(t)
 		stores := make([]*order.Store, 5)
@@ -35,9 +35,9 @@ func testTables(t *testing.T, database fresh) {
 		if err := group.Wait(); err != nil {
 			t.Fatal(err)
 		}
-		id := create(t, stores[0])
+		id := createOrder(t, stores[0])
 		for _, s := range stores {
-			get(t, s, id)
+			getOrder(t, s, id)
 			if err := s.Close(); err != nil {
 				t.Error(err)
 			}
@@ -45,26 +45,26 @@ func testTables(t *testing.T, database fresh) {
 	}
 }
 
-// A second instance must not rebuild tables under the first.
-func testTablesAgain(t *testing.T, database fresh) {
+// A second instance must not change the tables that the first one uses.
+func testReopen(t *testing.T, database newDatabase) {
 	where := database(t)
-	id := create(t, open(t, where, 0))
-	before := changes(t, where)
-	s := open(t, where, 0)
-	if after := changes(t, where); after != before {
-		t.Errorf("opening it again changed the tables: %d changes, then %d", before, after)
+	id := createOrder(t, openStore(t, where, 0))
+	before := schemaChanges(t, where)
+	s := openStore(t, where, 0)
+	if after := schemaChanges(t, where); after != before {
+		t.Errorf("opening the database again changed its tables: %d changes, then %d", before, after)
 	}
-	get(t, s, id)
+	getOrder(t, s, id)
 }
 
-// A database in memory starts empty. All its instances notice that with their next calls, simultaneously.
-func testTablesLost(t *testing.T, database fresh) {
+// A database in memory is empty after a restart. All instances notice that at once, with their next calls.
+func testLostTables(t *testing.T, database newDatabase) {
 	where := database(t)
 	stores := openTwo(t, where, 0)
 	for round := range 3 {
-		id := create(t, stores[0])
-		executeIn(t, where, "DROP TABLE wins")
-		executeIn(t, where, "DROP TABLE orders")
+		id := createOrder(t, stores[0])
+		execIn(t, where, "DROP TABLE wins")
+		execIn(t, where, "DROP TABLE orders")
 		var group errgroup.Group
 		for i := range 40 {
 			group.Go(func() error {
@@ -79,55 +79,55 @@ func testTablesLost(t *testing.T, database fresh) {
 			t.Fatalf("round %d: %v", round, err)
 		}
 		if _, err := stores[1].Get(t.Context(), id+100); !errors.Is(err, order.ErrNotFound) {
-			t.Errorf("an order that is lost: %v", err)
+			t.Errorf("an order that was lost: %v", err)
 		}
-		if result, err := grabAtomic(create(t, stores[1]))(stores[0], 1); err != nil || !result.Won {
+		if result, err := grabAtomic(createOrder(t, stores[1]))(stores[0], 1); err != nil || !result.Won {
 			t.Errorf("an order after the loss: %+v, %v", result, err)
 		}
 	}
 }
 
-// The UPDATE succeeds before the INSERT finds no table. Both are done once.
-func testTableLostInTransaction(t *testing.T, database fresh) {
+// The UPDATE succeeds before the INSERT fails for lack of its table. Then both must be executed once.
+func testTableLostInTransaction(t *testing.T, database newDatabase) {
 	where := database(t)
-	s := open(t, where, 0)
-	for name, try := range map[string]func(uint64) func(*order.Store, uint64) (order.Result, error){
+	s := openStore(t, where, 0)
+	for name, try := range map[string]func(uint64) grabFunc{
 		"with a conditional UPDATE": grabAtomic,
-		"with a lock":               func(id uint64) func(*order.Store, uint64) (order.Result, error) { return grabber(testenv.Mutex(), id) },
+		"with a lock":               func(id uint64) grabFunc { return grabWith(testenv.Mutex(), id) },
 	} {
-		id := create(t, s)
-		executeIn(t, where, "DROP TABLE wins")
+		id := createOrder(t, s)
+		execIn(t, where, "DROP TABLE wins")
 		if result, err := try(id)(s, 7); err != nil || !result.Won {
 			t.Errorf("%s: %+v, %v", name, result, err)
 		}
-		if o := get(t, s, id); o.Driver != 7 || len(o.Wins) != 1 {
+		if o := getOrder(t, s, id); o.Driver != 7 || len(o.Wins) != 1 {
 			t.Errorf("%s: the order is %+v", name, o)
 		}
 	}
 }
 
-// The database itself may be away, or its user may create nothing: then an error says so, and Ping too.
-func TestMariaDBWithoutItsTablesSaysWhy(t *testing.T) {
+// If the database is missing, or its user may not create tables, every call returns an error that says so.
+func TestMariaDBWithoutTables(t *testing.T) {
 	t.Parallel()
 	server := mariaDB(t)
-	where := createIn(t, server)
-	s := open(t, where, 0)
-	id := create(t, s)
+	where := createDatabase(t, server)
+	s := openStore(t, where, 0)
+	id := createOrder(t, s)
 	name := where[strings.LastIndex(where, "/")+1:]
-	execute(t, server.DSN, "DROP DATABASE "+name)
-	unavailableAll(t, s, id)
+	exec(t, server.DSN, "DROP DATABASE "+name)
+	wantAllUnavailable(t, s, id)
 	if err := s.Ping(t.Context()); !strings.Contains(err.Error(), "Unknown database '"+name+"'") {
 		t.Errorf("without the database: %v", err)
 	}
-	execute(t, server.DSN, "CREATE DATABASE "+name)
+	exec(t, server.DSN, "CREATE DATABASE "+name)
 	if err := s.Ping(t.Context()); err != nil {
 		t.Errorf("with an empty database: %v", err)
 	}
-	execute(t, server.DSN, "CREATE USER few@127.0.0.1 IDENTIFIED BY '"+password+"'")
-	execute(t, server.DSN, "GRANT SELECT, INSERT, UPDATE ON "+name+".* TO few@127.0.0.1")
-	few := open(t, strings.Replace(where, "lab:", "few:", 1), 0)
-	executeIn(t, where, "DROP TABLE wins, orders")
-	unavailableAll(t, few, id)
+	exec(t, server.DSN, "CREATE USER few@127.0.0.1 IDENTIFIED BY '"+password+"'")
+	exec(t, server.DSN, "GRANT SELECT, INSERT, UPDATE ON "+name+".* TO few@127.0.0.1")
+	few := openStore(t, strings.Replace(where, "lab:", "few:", 1), 0)
+	execIn(t, where, "DROP TABLE wins, orders")
+	wantAllUnavailable(t, few, id)
 	if err := few.Ping(t.Context()); !strings.Contains(err.Error(), "CREATE command denied") {
 		t.Errorf("without the right to create tables: %v", err)
 	}
@@ -136,26 +136,26 @@ func TestMariaDBWithoutItsTablesSaysWhy(t *testing.T) {
 	}
 }
 
-// A DSN may name a collation of utf8mb4. Any other character set is refused: it would change or refuse text.
+// A DSN may choose a collation of utf8mb4. Other character sets are rejected: they would change or reject some texts.
 func TestMariaDBWithACollation(t *testing.T) {
 	t.Parallel()
-	where := createIn(t, mariaDB(t))
-	s := open(t, where+"?collation=utf8mb4_bin", 0)
-	if result, err := grabber(testenv.Granted(1), create(t, s))(s, 7); err != nil || !result.Won {
+	where := createDatabase(t, mariaDB(t))
+	s := openStore(t, where+"?collation=utf8mb4_bin", 0)
+	if result, err := grabWith(testenv.Granted(1), createOrder(t, s))(s, 7); err != nil || !result.Won {
 		t.Errorf("got %+v, %v", result, err)
 	}
-	for parameter, says := range map[string]string{
-		"collation=gbk_chinese_ci": "name one of utf8mb4", "charset=latin1": "the connection has latin1",
+	for parameter, want := range map[string]string{
+		"collation=gbk_chinese_ci": "choose one of utf8mb4", "charset=latin1": "the connection has latin1",
 	} {
 		if _, err := order.OpenStore(testenv.Context(t), order.Config{Database: where + "?" + parameter}); err == nil ||
-			!strings.Contains(err.Error(), says) || errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%s: %v, want %q without waiting", parameter, err, says)
+			!strings.Contains(err.Error(), want) || errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s: %v, want %q without waiting", parameter, err, want)
 		}
 	}
 }
 
-// changes counts those that a database's tables have seen.
-func changes(t *testing.T, where string) (n int) {
+// schemaChanges returns how often the tables of a database were changed.
+func schemaChanges(t *testing.T, where string) (n int) {
 	t.Helper()
 	kind, dsn, _ := strings.Cut(where, ":")
 	query := "PRAGMA schema_version"
@@ -169,29 +169,29 @@ func changes(t *testing.T, where string) (n int) {
 	}
 	defer db.Close()
 	if err := db.QueryRowContext(t.Context(), query).Scan(&n); err != nil || n == 0 {
-		t.Fatalf("%d changes of tables that somebody created: %v", n, err)
+		t.Fatalf("%d changes: %v, want at least the creation of the tables", n, err)
 	}
 	return n
 }
 
-// unavailable fails unless err says that this database is away, and not how to get into it.
-func unavailable(t *testing.T, s *order.Store, call string, err error) {
+// wantUnavailable fails unless err says that this database is unavailable, without its password.
+func wantUnavailable(t *testing.T, s *order.Store, call string, err error) {
 	t.Helper()
 	if !errors.Is(err, order.ErrUnavailable) || !strings.Contains(err.Error(), s.String()) {
 		t.Errorf("%s: got %v, want ErrUnavailable with %s", call, err, s)
 	}
-	secret(t, err)
+	wantNoPassword(t, err)
 }
 
-func secret(t *testing.T, err error) {
+func wantNoPassword(t *testing.T, err error) {
 	t.Helper()
 	if err != nil && strings.Contains(err.Error(), password) {
-		t.Errorf("the password is in: %v", err)
+		t.Errorf("the error contains the password: %v", err)
 	}
 }
 
-// unavailableAll fails unless all calls do, without hanging. They are made at the same time.
-func unavailableAll(t *testing.T, s *order.Store, id uint64) {
+// wantAllUnavailable fails unless all methods return such an error in time. They are called at the same time.
+func wantAllUnavailable(t *testing.T, s *order.Store, id uint64) {
 	t.Helper()
 	start := time.Now()
 	failed := make(map[string]<-chan error)
@@ -199,7 +199,7 @@ func unavailableAll(t *testing.T, s *order.Store, id uint64) {
 		"Ping":       func() error { return s.Ping(context.Background()) },
 		"Get":        func() error { _, err := s.Get(context.Background(), id); return err },
 		"Create":     func() error { _, err := s.Create(context.Background()); return err },
-		"Grab":       func() error { _, err := grabber(testenv.NoLock, id)(s, 1); return err },
+		"Grab":       func() error { _, err := grabWith(testenv.NoLock, id)(s, 1); return err },
 		"GrabAtomic": func() error { _, err := grabAtomic(id)(s, 1); return err },
 	} {
 		result := make(chan error, 1)
@@ -207,62 +207,62 @@ func unavailableAll(t *testing.T, s *order.Store, id uint64) {
 		go func() { result <- call() }()
 	}
 	for name, result := range failed {
-		unavailable(t, s, name, <-result)
+		wantUnavailable(t, s, name, <-result)
 	}
-	if took := time.Since(start); took > never {
+	if took := time.Since(start); took > maxCallTime {
 		t.Errorf("it took %s", took)
 	}
 }
 
-func testClosed(t *testing.T, database fresh) {
-	s := open(t, database(t), 0)
-	id := create(t, s)
+func testClosed(t *testing.T, database newDatabase) {
+	s := openStore(t, database(t), 0)
+	id := createOrder(t, s)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	unavailableAll(t, s, id)
+	wantAllUnavailable(t, s, id)
 }
 
-func TestMariaDBThatGoesAway(t *testing.T) {
-	t.Parallel() // it mostly waits
+func TestMariaDBGoesDown(t *testing.T) {
+	t.Parallel()
 	server := mariaDB(t)
-	database := createIn(t, server)
-	s := open(t, database, 0)
-	id := create(t, s)
+	database := createDatabase(t, server)
+	s := openStore(t, database, 0)
+	id := createOrder(t, s)
 	if name := s.String(); !strings.Contains(name, server.Addr) || strings.Contains(name, password) {
-		t.Errorf("its name is %s", name)
+		t.Errorf("the name of the store is %s", name)
 	}
-	deniedOpening(t, strings.Replace(database, "lab:", "lab:not", 1))
+	wantAccessDenied(t, strings.Replace(database, "lab:", "lab:not", 1))
 
 	testenv.Pause(t, server)
-	unavailableAll(t, s, id)
-	if err := left(t, s, id); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, order.ErrUnavailable) {
-		t.Errorf("got %v: it is the caller that left", err)
+	wantAllUnavailable(t, s, id)
+	if err := getWithTimeout(t, s, id); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, order.ErrUnavailable) {
+		t.Errorf("got %v, want the error of the context, and not ErrUnavailable", err)
 	}
-	notOpened(t, database, "mysql "+server.Addr)
+	wantOpenTimeout(t, database, "mysql "+server.Addr)
 
 	server.Resume()
-	testenv.Eventually(t, "it answers again", func() bool { return s.Ping(t.Context()) == nil })
+	testenv.Eventually(t, "the database answers again", func() bool { return s.Ping(t.Context()) == nil })
 	server.Kill()
-	unavailableAll(t, s, id)
-	notOpened(t, database, "mysql "+server.Addr)
+	wantAllUnavailable(t, s, id)
+	wantOpenTimeout(t, database, "mysql "+server.Addr)
 }
 
-// left is what Get returns to a caller that does not wait long.
-func left(t *testing.T, s *order.Store, id uint64) error {
+// getWithTimeout returns the error of a Get with a short timeout.
+func getWithTimeout(t *testing.T, s *order.Store, id uint64) error {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	_, err := s.Get(ctx, id)
 	return err
 }
 
-// deniedOpening fails unless the error says that the server has denied the access. The server must answer before the context ends: on a
-// busy machine that may take longer.
-func deniedOpening(t *testing.T, database string) {
+// wantAccessDenied fails unless OpenStore says that the server denied access. The server must answer before the context ends, which may
+// take longer on a busy machine.
+func wantAccessDenied(t *testing.T, database string) {
 	t.Helper()
 	var err error
-	for _, within := range []time.Duration{time.Second, 5 * time.Second, 20 * time.Second} {
-		if err = opening(t, database, within); err == nil || strings.Contains(err.Error(), "Access denied") {
+	for _, timeout := range []time.Duration{time.Second, 5 * time.Second, 20 * time.Second} {
+		if err = openError(t, database, timeout); err == nil || strings.Contains(err.Error(), "Access denied") {
 			break
 		}
 	}
@@ -271,34 +271,34 @@ func deniedOpening(t *testing.T, database string) {
 	}
 }
 
-// notOpened fails unless OpenStore stops soon after its context, with an error that has want. Nothing has to answer in that time.
-func notOpened(t *testing.T, database, want string) {
+// wantOpenTimeout fails unless OpenStore returns soon after its context ends, with an error that contains want.
+func wantOpenTimeout(t *testing.T, database, want string) {
 	t.Helper()
 	start := time.Now()
-	err := opening(t, database, 100*time.Millisecond)
+	err := openError(t, database, 100*time.Millisecond)
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want an error with %q", err, want)
 	}
-	if took := time.Since(start); took > 4500*time.Millisecond { // a single call's bound is five
+	if took := time.Since(start); took > 4500*time.Millisecond { // a single call may take 5s
 		t.Errorf("it took %s", took)
 	}
 }
 
-// opening is the error of OpenStore, which has so much time.
-func opening(t *testing.T, database string, within time.Duration) error {
+// openError returns the error of OpenStore with a timeout.
+func openError(t *testing.T, database string, timeout time.Duration) error {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), within)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	s, err := order.OpenStore(ctx, order.Config{Database: database})
 	if err == nil {
 		_ = s.Close()
 	}
-	secret(t, err)
+	wantNoPassword(t, err)
 	return err
 }
 
-// writer begins to write in a file of SQLite, as another process does, until end.
-func writer(t *testing.T, where string) (end func()) {
+// lockSQLite takes the write lock of a SQLite file, as another process would, until unlock is called.
+func lockSQLite(t *testing.T, where string) (unlock func()) {
 	t.Helper()
 	db, err := sql.Open("sqlite", strings.TrimPrefix(where, "sqlite:"))
 	if err != nil {
@@ -309,101 +309,101 @@ func writer(t *testing.T, where string) (end func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	execute := func(statement string) {
+	run := func(statement string) {
 		if _, err := other.ExecContext(t.Context(), statement); err != nil {
 			t.Error(err)
 		}
 	}
-	execute("BEGIN IMMEDIATE")
-	return func() { execute("ROLLBACK"); _ = other.Close() }
+	run("BEGIN IMMEDIATE")
+	return func() { run("ROLLBACK"); _ = other.Close() }
 }
 
-// No request exceeds its bound while another process writes, whatever uses the database. The error says so.
-func TestAWriterOfAnotherProcess(t *testing.T) {
+// No call exceeds its timeout while another process holds the write lock, whatever uses the database, and the error says why.
+func TestSQLiteWriteLockTimeout(t *testing.T) {
 	t.Parallel()
 	where := sqlite(t)
 	i := newInstance(t, where)
-	const bound, sqlites = 500 * time.Millisecond, 5 * time.Second // the second is the usual wait of SQLite itself
-	lock, err := lockstrategy.NewDatabase(i.orders.DB(), "", lockstrategy.Timing{Request: bound})
+	const timeout, busyTimeout = 500 * time.Millisecond, 5 * time.Second // the second is the usual busy_timeout of SQLite
+	lock, err := lockstrategy.NewDatabase(i.orders.DB(), "", lockstrategy.Timing{Request: timeout})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer lock.Close()
 	calls := map[string]func(context.Context) error{
 		"order": func(ctx context.Context) error { _, err := i.orders.Create(ctx); return err },
-		"shop":  func(ctx context.Context) error { return i.goods.Stock(ctx, 1, 100) },
+		"shop":  func(ctx context.Context) error { return i.shop.Stock(ctx, 1, 100) },
 		"cache": func(ctx context.Context) error { _, err := i.items.Put(ctx, 1, "text"); return err },
-		"lock": func(context.Context) error { // its own bound is that of a request
+		"lock": func(context.Context) error { // its timeout is that of a request
 			return lockstrategy.Guard{Strategy: lock}.Do(t.Context(), "k", func(context.Context, uint64) error { return nil })
 		},
 	}
-	end := writer(t, where)
+	unlock := lockSQLite(t, where)
 	for name, call := range calls {
-		ctx, cancel := context.WithTimeout(t.Context(), bound)
+		ctx, cancel := context.WithTimeout(t.Context(), timeout)
 		start := time.Now()
 		err := call(ctx)
 		cancel()
-		if took := time.Since(start); took >= sqlites {
-			t.Errorf("%s: it took %s, and a request has %s", name, took, bound)
+		if took := time.Since(start); took >= busyTimeout {
+			t.Errorf("%s: took %s, want %s", name, took, timeout)
 		}
 		if !strings.Contains(fmt.Sprint(err), "another connection to the database is writing") {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
-	end()
+	unlock()
 	for name, call := range calls {
 		if err := call(t.Context()); err != nil {
-			t.Errorf("%s after the end of the other writer: %v", name, err)
+			t.Errorf("%s after the unlock: %v", name, err)
 		}
 	}
 }
 
-// A writer of another process that does not let go.
-func TestSQLiteThatIsLocked(t *testing.T) {
-	t.Parallel() // it mostly waits
+// Another process does not release the write lock.
+func TestSQLiteLockedForLong(t *testing.T) {
+	t.Parallel()
 	testenv.Slow(t)
 	where := sqlite(t)
-	s := open(t, where, 0)
-	id := create(t, s)
-	end := writer(t, where)
+	s := openStore(t, where, 0)
+	id := createOrder(t, s)
+	unlock := lockSQLite(t, where)
 	start := time.Now()
 	_, err := grabAtomic(id)(s, 1)
-	unavailable(t, s, "GrabAtomic", err)
-	if took := time.Since(start); took > never {
+	wantUnavailable(t, s, "GrabAtomic", err)
+	if took := time.Since(start); took > maxCallTime {
 		t.Errorf("it took %s", took)
 	}
-	end()
+	unlock()
 	if result, err := grabAtomic(id)(s, 2); err != nil || !result.Won {
-		t.Errorf("after the lock's end: %+v, %v", result, err)
+		t.Errorf("after the unlock: %+v, %v", result, err)
 	}
 }
 
-// A file that is no database is an error that says so. No later try would open it.
-func TestAFileThatIsNoDatabase(t *testing.T) {
+// OpenStore must not retry until the context ends.
+func TestNotASQLiteFile(t *testing.T) {
 	where := sqlite(t)
 	if err := os.WriteFile(strings.TrimPrefix(where, "sqlite:"), []byte(strings.Repeat("text\n", 1000)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := opening(t, where, never); err == nil || !strings.Contains(err.Error(), "is no SQLite database") {
+	if err := openError(t, where, maxCallTime); err == nil || !strings.Contains(err.Error(), "not a SQLite database") {
 		t.Errorf("got %v", err)
 	}
 }
 
-// SQLite takes URIs, in which these characters mean something else.
+// The driver takes URIs, in which these characters have a special meaning.
 func TestSQLitePaths(t *testing.T) {
 	for _, name := range []string{
 		"orders.db", "with space.db", "what?.db", "a?mode=memory", "100%.db", "50%20.db", "#1.db", "a&b=c;d+e.db", "é.db", "file:a.db",
 	} {
-		for _, prefix := range []string{"", "/"} { // a path may begin with two slashes, a URI's host follows them
+		for _, prefix := range []string{"", "/"} { // a path may begin with two slashes, but in a URI a host would follow them
 			dir := t.TempDir()
-			s := open(t, "sqlite:"+prefix+filepath.Join(dir, name), 0)
-			create(t, s)
+			s := openStore(t, "sqlite:"+prefix+filepath.Join(dir, name), 0)
+			createOrder(t, s)
 			if err := s.Close(); err != nil {
 				t.Error(err)
 			}
 			entries, err := os.ReadDir(dir)
 			if err != nil || len(entries) != 1 || entries[0].Name() != name {
-				t.Errorf("for %q there is %v (%v)", name, entries, err)
+				t.Errorf("the path %q created %v (%v)", name, entries, err)
 			}
 		}
 	}

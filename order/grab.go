@@ -9,24 +9,24 @@ import (
 	"gorm.io/gorm"
 )
 
-// Grab reads the order and, if it is open, thinks and takes it, inside lock. A driver that reads an order that is taken does not
-// think: it is told immediately which driver has it. The driver that has it is told so, and does not win again. No transaction is
-// open while a driver thinks.
+// Grab reads the order while it holds lock and, if the order is open, thinks and takes it. A driver that finds the order taken does not
+// think, and is told who has it. The driver that has it already is told so and does not win again. No transaction is open while a driver
+// thinks.
 func (s *Store) Grab(ctx context.Context, lock Locker, a Attempt) (Result, error) {
 	var result Result
-	asked := time.Now()
+	start := time.Now()
 	err := lock.Do(ctx, LockKey(a.OrderID), func(ctx context.Context, token uint64) error {
 		granted := time.Now()
 		defer func() { result.Held = time.Since(granted) }()
-		result.Waited, result.Token = granted.Sub(asked), token
+		result.Waited, result.Token = granted.Sub(start), token
 
-		by := holder{a.Version, token, rand.Text()}
-		order, err := s.register(ctx, a.OrderID, by)
+		h := holder{a.Version, token, rand.Text()}
+		order, err := s.readAndRegister(ctx, a.OrderID, h)
 		if err != nil {
 			return err
 		}
 		if order.Status != Open {
-			result.taken(order.Driver, a)
+			result.setTaken(order.Driver, a)
 			return nil
 		}
 		if s.think != nil {
@@ -34,7 +34,7 @@ func (s *Store) Grab(ctx context.Context, lock Locker, a Attempt) (Result, error
 				return err
 			}
 		}
-		if err := s.write(ctx, a, by); err != nil {
+		if err := s.write(ctx, a, h); err != nil {
 			return err
 		}
 		result.Won, result.Winner = true, a.Driver
@@ -43,16 +43,16 @@ func (s *Store) Grab(ctx context.Context, lock Locker, a Attempt) (Result, error
 	return result, err
 }
 
-// GrabAtomic takes the order if it is open, in one conditional UPDATE: no thinking, no lock.
+// GrabAtomic takes the order if it is open, with one conditional UPDATE. It needs no lock, and the driver does not think.
 func (s *Store) GrabAtomic(ctx context.Context, a Attempt) (Result, error) {
 	var won bool
 	err := s.do(ctx, func(db *gorm.DB) error {
 		return db.Transaction(func(tx *gorm.DB) error {
-			update := tx.Model(&Order{ID: a.OrderID}).Where("status = ?", Open).Updates(grantTo(a))
+			update := tx.Model(&Order{ID: a.OrderID}).Where("status = ?", Open).Updates(grant(a))
 			if won = update.RowsAffected == 1; !won {
 				return update.Error
 			}
-			return tx.Create(win(a, 0)).Error
+			return tx.Create(newWin(a, 0)).Error
 		})
 	})
 	if err != nil {
@@ -66,31 +66,31 @@ func (s *Store) GrabAtomic(ctx context.Context, a Attempt) (Result, error) {
 		return Result{}, err
 	}
 	var result Result
-	result.taken(order.Driver, a)
+	result.setTaken(order.Driver, a)
 	return result, nil
 }
 
-// taken says that winner had the order before this attempt.
-func (r *Result) taken(winner uint64, a Attempt) {
+// setTaken sets the result of an attempt that found the order taken.
+func (r *Result) setTaken(winner uint64, a Attempt) {
 	r.Winner = winner
-	r.Again = winner == a.Driver
-	r.Won = r.Again
+	r.AlreadyWon = winner == a.Driver
+	r.Won = r.AlreadyWon
 }
 
-// pause waits for d. It returns an error when ctx ends before.
-func pause(ctx context.Context, d time.Duration) error {
+// sleep waits for d. It returns an error if ctx is done first.
+func sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 		return nil
 	case <-ctx.Done():
-		return ended(ctx)
+		return ctxError(ctx)
 	}
 }
 
-// ended is ctx's error, with its cause where the cause says more: for example, that the lock was lost.
-func ended(ctx context.Context) error {
+// ctxError returns ctx's error together with its cause, which may say more: that the lock was lost, for example.
+func ctxError(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if errors.Is(cause, err) {
 		return cause

@@ -15,35 +15,36 @@ import (
 	"locklab/internal/tables"
 )
 
-// session are the settings that a connection to MySQL or MariaDB gets, because the statements rely on them. They replace the server's
-// defaults and those of the DSN. Times need no setting: they are stored in UTC, and the statements of the lock ask for UTC.
-var session = []string{
+// sessionSettings are statements that each connection to MySQL or MariaDB executes first, because the other statements rely on these
+// settings. They override the defaults of the server and the DSN. Times need no setting: they are stored in UTC, and the statements of the
+// lock ask for UTC.
+var sessionSettings = []string{
 	"SET SESSION " +
-		"autocommit = 1, completion_type = 0, " + // a statement is committed, and no transaction follows a COMMIT
-		"sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION', " + // what does not fit is refused, and not changed
-		"default_storage_engine = InnoDB, unique_checks = 1, " + // tables have transactions, and unique keys hold
-		"sql_safe_updates = 0, sql_select_limit = 18446744073709551615, sql_big_selects = 1, " + // a statement has all rows that match
-		fmt.Sprintf("innodb_lock_wait_timeout = %d", int(tables.CallTimeout.Seconds())), // a statement whose client has left waits no longer
-	// The variable of the level has one name in MySQL, and another in MariaDB.
+		"autocommit = 1, completion_type = 0, " + // a single statement is committed, and a COMMIT begins no new transaction
+		"sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION', " + // a value that does not fit is rejected, not truncated
+		"default_storage_engine = InnoDB, unique_checks = 1, " + // tables have transactions, and unique keys are enforced
+		"sql_safe_updates = 0, sql_select_limit = 18446744073709551615, sql_big_selects = 1, " + // a statement sees all rows that match
+		fmt.Sprintf("innodb_lock_wait_timeout = %d", int(tables.CallTimeout.Seconds())), // a statement does not outlive its caller
+	// The variable for the isolation level has another name in MariaDB than in MySQL.
 	"SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ WRITE",
 }
 
-// leaving are the errors of a server that executes no more writes. It has not executed the statement either.
-var leaving = []uint16{
-	1047, // it is no part of its cluster, and executes nothing; Galera
-	1053, // it shuts down
-	1290, // it is read-only; MySQL and MariaDB
-	1792, // its transactions are read-only
-	1836, // it is read-only; MySQL
-	3032, // it is offline; MySQL
+// noWriteErrors are the errors of a server that executes no writes any more. It has not executed the failed statement either.
+var noWriteErrors = []uint16{
+	1047, // not part of its cluster (Galera)
+	1053, // shutting down
+	1290, // read-only (MySQL and MariaDB)
+	1792, // transactions are read-only
+	1836, // read-only (MySQL)
+	3032, // offline (MySQL)
 }
 
-// youngest is the age from which a connection may be left: a younger one has reached the server that the address names now. So a server
-// that stays read-only, and is still read, costs new connections once a second at most.
-const youngest = time.Second
+// minDropAge is the age from which a connection may be dropped after such an error. A younger one already goes to the server behind the
+// address, so a server that stays read-only costs new connections at most once a second.
+const minDropAge = time.Second
 
-// longestUse bounds the use of a connection: one that only reads does not notice that the address leads to another server.
-const longestUse = time.Minute
+// maxConnectionAge bounds the age of a connection: one that only reads does not notice that the address leads to another server now.
+const maxConnectionAge = time.Minute
 
 func openMySQL(dsn string) (*sql.DB, error) {
 	c, err := mysql.MySQLDriver{}.OpenConnector(dsn)
@@ -51,18 +52,19 @@ func openMySQL(dsn string) (*sql.DB, error) {
 		return nil, err
 	}
 	pool := sql.OpenDB(&connector{Connector: c})
-	pool.SetConnMaxLifetime(longestUse) // and so of one that is idle
+	pool.SetConnMaxLifetime(maxConnectionAge)
 	return pool, nil
 }
 
-// connector opens the connections of one pool. It leaves all of them when one of them meets a server that takes no more writes. The address
-// may lead to another server then. The driver can do that for a single connection (rejectReadOnly), and then hides what the server said.
+// connector opens the connections of one pool. When one of them meets a server that executes no writes any more, it drops all of them,
+// because the address may lead to another server by now. The driver's rejectReadOnly does this for a single connection only, and hides the
+// server's error.
 type connector struct {
 	driver.Connector
-	generation atomic.Int64 // of the connections that may be used
+	generation atomic.Int64 // of the connections that may still be used
 }
 
-// Connect implements [driver.Connector]. The name in the address is looked up each time.
+// Connect implements [driver.Connector]. It resolves the host name each time.
 func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	generation := c.generation.Load()
 	opened, err := c.Connector.Connect(ctx)
@@ -70,7 +72,7 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 		return nil, err
 	}
 	conn := &conn{mysqlConn: opened.(mysqlConn), pool: c, generation: generation, opened: time.Now()}
-	for _, statement := range session {
+	for _, statement := range sessionSettings {
 		if _, err := conn.ExecContext(ctx, statement, nil); err != nil {
 			return nil, errors.Join(fmt.Errorf("%s: %w", statement, err), conn.Close())
 		}
@@ -78,7 +80,7 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	return conn, nil
 }
 
-// mysqlConn is what a connection of the driver can do.
+// mysqlConn is the set of interfaces that a connection of the driver implements.
 type mysqlConn interface {
 	driver.Conn
 	driver.ConnBeginTx
@@ -91,7 +93,7 @@ type mysqlConn interface {
 	driver.Validator
 }
 
-// conn notes the errors of its server. Statements are not prepared: the values are in them.
+// conn watches the errors of its server. It does not watch prepared statements, because the driver interpolates all parameters.
 type conn struct {
 	mysqlConn
 	pool       *connector
@@ -99,10 +101,10 @@ type conn struct {
 	opened     time.Time
 }
 
-// noted returns err, and ends the generation of the connection if the server takes no more writes.
-func (c *conn) noted(err error) error {
-	var answered *mysql.MySQLError
-	if errors.As(err, &answered) && slices.Contains(leaving, answered.Number) && time.Since(c.opened) >= youngest {
+// watch returns err. If it says that the server executes no writes any more, watch drops all connections of this generation.
+func (c *conn) watch(err error) error {
+	var serverErr *mysql.MySQLError
+	if errors.As(err, &serverErr) && slices.Contains(noWriteErrors, serverErr.Number) && time.Since(c.opened) >= minDropAge {
 		c.pool.generation.CompareAndSwap(c.generation, c.generation+1)
 	}
 	return err
@@ -111,39 +113,39 @@ func (c *conn) noted(err error) error {
 // ExecContext implements [driver.ExecerContext].
 func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
 	result, err := c.mysqlConn.ExecContext(ctx, query, args)
-	return result, c.noted(err)
+	return result, c.watch(err)
 }
 
 // QueryContext implements [driver.QueryerContext].
 func (c *conn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
 	rows, err := c.mysqlConn.QueryContext(ctx, query, args)
-	return rows, c.noted(err)
+	return rows, c.watch(err)
 }
 
 // BeginTx implements [driver.ConnBeginTx].
 func (c *conn) BeginTx(ctx context.Context, options driver.TxOptions) (driver.Tx, error) {
-	begun, err := c.mysqlConn.BeginTx(ctx, options)
-	return transaction{begun, c}, c.noted(err)
+	tx, err := c.mysqlConn.BeginTx(ctx, options)
+	return transaction{tx, c}, c.watch(err)
 }
 
-// transaction notes what the server says to a COMMIT.
+// transaction watches the error of a COMMIT.
 type transaction struct {
 	driver.Tx
 	conn *conn
 }
 
 // Commit implements [driver.Tx].
-func (t transaction) Commit() error { return t.conn.noted(t.Tx.Commit()) }
+func (t transaction) Commit() error { return t.conn.watch(t.Tx.Commit()) }
 
-// ResetSession implements [driver.SessionResetter]. The pool calls it before it uses a connection: nothing has been sent then.
+// ResetSession implements [driver.SessionResetter]. The pool calls it before it uses a connection, when nothing has been sent yet.
 func (c *conn) ResetSession(ctx context.Context) error {
-	if !c.current() {
+	if !c.isCurrent() {
 		return driver.ErrBadConn
 	}
 	return c.mysqlConn.ResetSession(ctx)
 }
 
 // IsValid implements [driver.Validator].
-func (c *conn) IsValid() bool { return c.current() && c.mysqlConn.IsValid() }
+func (c *conn) IsValid() bool { return c.isCurrent() && c.mysqlConn.IsValid() }
 
-func (c *conn) current() bool { return c.pool.generation.Load() == c.generation }
+func (c *conn) isCurrent() bool { return c.pool.generation.Load() == c.generation }

@@ -18,18 +18,18 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// password is the database user's. No error and no name may show it.
+// password is the password of the database user. No error and no name may contain it.
 const password = "hunter2"
 
-// fresh makes an empty database and returns it as Config has it.
-type fresh func(t *testing.T) string
+// newDatabase creates an empty database and returns its Config.Database.
+type newDatabase func(t *testing.T) string
 
-// engines runs test over SQLite, which is always there, and over MariaDB.
-func engines(t *testing.T, test func(t *testing.T, database fresh)) {
+// onEachDatabase runs test over SQLite, and over MariaDB if it is installed.
+func onEachDatabase(t *testing.T, test func(t *testing.T, database newDatabase)) {
 	t.Run("sqlite", func(t *testing.T) { test(t, sqlite) })
 	t.Run("mariadb", func(t *testing.T) {
 		server := mariaDB(t)
-		test(t, func(t *testing.T) string { return createIn(t, server) })
+		test(t, func(t *testing.T) string { return createDatabase(t, server) })
 	})
 }
 
@@ -43,22 +43,22 @@ func mariaDB(t *testing.T) *stack.Database {
 	if err != nil {
 		t.Fatal(err)
 	}
-	execute(t, server.DSN, "CREATE USER lab@127.0.0.1 IDENTIFIED BY '"+password+"'")
-	execute(t, server.DSN, "GRANT ALL ON *.* TO lab@127.0.0.1")
+	exec(t, server.DSN, "CREATE USER lab@127.0.0.1 IDENTIFIED BY '"+password+"'")
+	exec(t, server.DSN, "GRANT ALL ON *.* TO lab@127.0.0.1")
 	return server
 }
 
-func createIn(t *testing.T, server *stack.Database) string {
+func createDatabase(t *testing.T, server *stack.Database) string {
 	t.Helper()
 	name := fmt.Sprintf("orders_%d", time.Now().UnixNano())
-	execute(t, server.DSN, "CREATE DATABASE "+name)
+	exec(t, server.DSN, "CREATE DATABASE "+name)
 	return "mysql:lab:" + password + "@tcp(" + server.Addr + ")/" + name
 }
 
-func execute(t *testing.T, dsn, statement string) { t.Helper(); executeIn(t, "mysql:"+dsn, statement) }
+func exec(t *testing.T, dsn, statement string) { t.Helper(); execIn(t, "mysql:"+dsn, statement) }
 
-// executeIn executes a statement in a database as Config has it.
-func executeIn(t *testing.T, where, statement string) {
+// execIn executes a statement in a Config.Database.
+func execIn(t *testing.T, where, statement string) {
 	t.Helper()
 	kind, dsn, _ := strings.Cut(where, ":")
 	db, err := sql.Open(kind, dsn)
@@ -71,8 +71,8 @@ func executeIn(t *testing.T, where, statement string) {
 	}
 }
 
-// open opens a store that ends with the test.
-func open(t *testing.T, database string, think time.Duration) *order.Store {
+// openStore opens a store that is closed with the test.
+func openStore(t *testing.T, database string, think time.Duration) *order.Store {
 	t.Helper()
 	s, err := order.OpenStore(testenv.Context(t), order.Config{Database: database})
 	if err != nil {
@@ -83,16 +83,16 @@ func open(t *testing.T, database string, think time.Duration) *order.Store {
 			t.Error(err)
 		}
 	})
-	return s.Thinking(think)
+	return s.WithThinkTime(think)
 }
 
-// openTwo opens two stores on one database, as two instances have it.
+// openTwo opens two stores on one database, like two instances.
 func openTwo(t *testing.T, database string, think time.Duration) []*order.Store {
 	t.Helper()
-	return []*order.Store{open(t, database, think), open(t, database, think)}
+	return []*order.Store{openStore(t, database, think), openStore(t, database, think)}
 }
 
-func create(t *testing.T, s *order.Store) uint64 {
+func createOrder(t *testing.T, s *order.Store) uint64 {
 	t.Helper()
 	o, err := s.Create(t.Context())
 	if err != nil {
@@ -101,7 +101,7 @@ func create(t *testing.T, s *order.Store) uint64 {
 	return o.ID
 }
 
-func get(t *testing.T, s *order.Store, id uint64) order.Order {
+func getOrder(t *testing.T, s *order.Store, id uint64) order.Order {
 	t.Helper()
 	o, err := s.Get(t.Context(), id)
 	if err != nil {
@@ -110,28 +110,30 @@ func get(t *testing.T, s *order.Store, id uint64) order.Order {
 	return o
 }
 
-// barrier is no lock: it grants all calls simultaneously when n have come.
-func barrier(n int) order.Locker {
-	var expected sync.WaitGroup
-	expected.Add(n)
+// startTogether excludes nobody: it waits for n calls and then grants them all at once.
+func startTogether(n int) order.Locker {
+	var missing sync.WaitGroup
+	missing.Add(n)
 	return testenv.LockerFunc(func(ctx context.Context, _ string, fn func(context.Context, uint64) error) error {
-		expected.Done()
-		expected.Wait()
+		missing.Done()
+		missing.Wait()
 		return fn(ctx, 0)
 	})
 }
 
-// attempts lets the drivers 1 to n try at one moment, over all stores in turn, and returns what
-// driver i+1 was told.
-func attempts(t *testing.T, stores []*order.Store, n int, try func(s *order.Store, driver uint64) (order.Result, error)) []order.Result {
+// grabFunc lets a driver try to get an order.
+type grabFunc func(s *order.Store, driver uint64) (order.Result, error)
+
+// runAttempts lets the drivers 1 to n try at once, over all stores in turn. Result i is that of driver i+1.
+func runAttempts(t *testing.T, stores []*order.Store, n int, grab grabFunc) []order.Result {
 	t.Helper()
-	told, errs := make([]order.Result, n), make([]error, n)
+	results, errs := make([]order.Result, n), make([]error, n)
 	start := make(chan struct{})
 	var drivers sync.WaitGroup
 	for i := range n {
 		drivers.Go(func() {
 			<-start
-			told[i], errs[i] = try(stores[i%len(stores)], uint64(i+1))
+			results[i], errs[i] = grab(stores[i%len(stores)], uint64(i+1))
 		})
 	}
 	close(start)
@@ -139,24 +141,24 @@ func attempts(t *testing.T, stores []*order.Store, n int, try func(s *order.Stor
 	if failed := slices.DeleteFunc(errs, func(err error) bool { return err == nil }); len(failed) > 0 {
 		t.Fatalf("%d of %d drivers got an error: %v", len(failed), n, failed[0])
 	}
-	return told
+	return results
 }
 
-// winners are the drivers that were told they won, and those of which it is recorded; ascending.
-func winners(o order.Order, told []order.Result) (saw, recorded []uint64) {
-	for i, result := range told {
+// winnersOf returns the drivers that were told they won, and the recorded winners, both in ascending order.
+func winnersOf(o order.Order, results []order.Result) (won, recorded []uint64) {
+	for i, result := range results {
 		if result.Won {
-			saw = append(saw, uint64(i+1))
+			won = append(won, uint64(i+1))
 		}
 	}
 	for _, win := range o.Wins {
 		recorded = append(recorded, win.Driver)
 	}
 	slices.Sort(recorded)
-	return saw, recorded
+	return won, recorded
 }
 
-// Other programs lock with this name. The braces keep the keys of an order in one slot of a cluster.
+// Other programs use the same key.
 func TestLockKey(t *testing.T) {
 	if got := order.LockKey(42); got != "lock:order:{42}" {
 		t.Errorf("the key of order 42 is %s", got)

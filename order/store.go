@@ -15,18 +15,18 @@ import (
 type Store struct {
 	db     *gorm.DB
 	tables *tables.Set
-	name   string                          // of the database, for errors; without its password
-	think  func(ctx context.Context) error // between reading and writing; nil: no time
+	name   string                          // of the database, for errors; without the password
+	think  func(ctx context.Context) error // between read and write; nil: no pause
 }
 
-// Create makes an open order.
+// Create creates an open order.
 func (s *Store) Create(ctx context.Context) (Order, error) {
 	order := Order{Status: Open, CreatedAt: time.Now().UTC()}
 	err := s.do(ctx, func(db *gorm.DB) error { return db.Create(&order).Error })
 	return order, err
 }
 
-// Get reads an order with its wins, in the order in which they were written.
+// Get reads an order and its wins, oldest first.
 func (s *Store) Get(ctx context.Context, id uint64) (Order, error) {
 	var order Order
 	err := s.do(ctx, func(db *gorm.DB) error {
@@ -35,33 +35,32 @@ func (s *Store) Get(ctx context.Context, id uint64) (Order, error) {
 	return order, err
 }
 
-// read reads an order alone.
+// read reads an order without its wins.
 func (s *Store) read(ctx context.Context, id uint64) (Order, error) {
 	var order Order
 	err := s.do(ctx, func(db *gorm.DB) error { return db.Take(&order, id).Error })
 	return order, err
 }
 
-// Ping returns nil when the next order can be created: the database answers and has both tables. It creates missing tables, as every
-// call does.
+// Ping returns an error if the database does not answer or a table is missing that cannot be created.
 func (s *Store) Ping(ctx context.Context) error {
 	return s.do(ctx, s.tables.There)
 }
 
-// Thinking is the same store with so much time between reading and writing an order; A2 sleeps one second.
-func (s *Store) Thinking(think time.Duration) *Store {
-	return s.ThinkingUntil(func(ctx context.Context) error { return pause(ctx, think) })
+// WithThinkTime returns the same store with a pause between the read and the write of a grab. A2 sleeps one second.
+func (s *Store) WithThinkTime(think time.Duration) *Store {
+	return s.WithThink(func(ctx context.Context) error { return sleep(ctx, think) })
 }
 
-// ThinkingUntil is the same store, whose drivers think between reading and writing until think returns. An error of think ends the attempt,
-// and nothing is written.
-func (s *Store) ThinkingUntil(think func(ctx context.Context) error) *Store {
-	thinking := *s
-	thinking.think = think
-	return &thinking
+// WithThink returns the same store, which calls think between the read and the write of a grab. An error from think ends the attempt, and
+// nothing is written.
+func (s *Store) WithThink(think func(ctx context.Context) error) *Store {
+	copied := *s
+	copied.think = think
+	return &copied
 }
 
-// DB is the database, for a lock that is kept beside the orders. It ends with the store.
+// DB returns the database, for a lock that is kept beside the orders. Close of the store closes it.
 func (s *Store) DB() *gorm.DB { return s.db }
 
 // Close closes the database.
@@ -73,10 +72,10 @@ func (s *Store) Close() error {
 	return pool.Close()
 }
 
-// String names the database.
+// String returns the name of the database, without its password.
 func (s *Store) String() string { return s.name }
 
-// do bounds a call and turns its error into one of this package's.
+// do makes a call with a timeout and converts its error into one of this package.
 func (s *Store) do(ctx context.Context, call func(*gorm.DB) error) error {
 	err := s.tables.DoWithin(ctx, s.db, call)
 	switch {
@@ -86,8 +85,8 @@ func (s *Store) do(ctx context.Context, call func(*gorm.DB) error) error {
 		return ErrNotFound
 	case errors.Is(err, ErrStale): // the database has answered, even if ctx has ended since
 		return err
-	case ctx.Err() != nil: // no error of the database: the caller left, or the lock was lost
-		return errors.Join(ended(ctx), err)
+	case ctx.Err() != nil: // not an error of the database: the caller left, or the lock was lost
+		return errors.Join(ctxError(ctx), err)
 	}
 	return fmt.Errorf("%w: %s: %w", ErrUnavailable, s.name, err)
 }

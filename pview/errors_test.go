@@ -15,31 +15,30 @@ import (
 	"locklab/pview"
 )
 
-// timeout bounds what a client waits for; never is longer than any call may take.
 const (
-	timeout = 200 * time.Millisecond
-	never   = 30 * time.Second
+	timeout     = 200 * time.Millisecond // of a client
+	maxCallTime = 30 * time.Second       // longer than any call takes
 )
 
-var token atomic.Uint64 // the last one that was granted
+var lastToken atomic.Uint64
 
-// calls are all that ask Redis.
+// calls returns all methods that use Redis, by name.
 func calls(c *pview.Counter) map[string]func(context.Context) error {
 	return map[string]func(context.Context) error{
-		"Get":       func(ctx context.Context) error { return withoutValue(c.Get(ctx)) },
-		"GetStale":  func(ctx context.Context) error { return withoutValue(c.GetStale(ctx)) },
+		"Get":       func(ctx context.Context) error { return checkNoValue(c.Get(ctx)) },
+		"GetStale":  func(ctx context.Context) error { return checkNoValue(c.GetStale(ctx)) },
 		"Set":       func(ctx context.Context) error { return c.Set(ctx, 1) },
 		"Increment": func(ctx context.Context) error { _, err := c.Increment(ctx, "v3", testenv.NoLock); return err },
 		"with a fencing token": func(ctx context.Context) error {
-			_, err := c.Increment(ctx, "v3", testenv.Granted(token.Add(1)))
+			_, err := c.Increment(ctx, "v3", testenv.Granted(lastToken.Add(1)))
 			return err
 		},
 		"IncrementAtomic": func(ctx context.Context) error { _, err := c.IncrementAtomic(ctx); return err },
 	}
 }
 
-// withoutValue is err, unless a value comes with it.
-func withoutValue(value int64, err error) error {
+// checkNoValue returns err, or another error if err comes with a value.
+func checkNoValue(value int64, err error) error {
 	if err != nil && value != 0 {
 		return fmt.Errorf("%d views, and %s", value, err.Error()) // not wrapped: errors.Is must not match
 	}
@@ -56,14 +55,14 @@ func testNotGranted(t *testing.T, addr string) {
 	if !errors.Is(err, errBusy) || errors.Is(err, pview.ErrUnavailable) || view != (pview.View{}) {
 		t.Errorf("got %+v, %v, want the locker's error", view, err)
 	}
-	holds(t, c, 7)
+	wantValue(t, c, 7)
 }
 
-// The lock is lost before the read, and after it. The write is not sent, and Redis is not to blame.
-func testLost(t *testing.T, addr string) {
+// The lock is lost before the read or after it. The write must not be sent, and the error must not blame Redis.
+func testLockLost(t *testing.T, addr string) {
 	errLost := errors.New("the lock is lost")
 	for _, when := range []string{"before the read", "after the read"} {
-		c, hook := hooked(t, addr)
+		c, hook := newHookedCounter(t, addr)
 		set(t, c, 7)
 		lock := testenv.LockerFunc(func(ctx context.Context, _ string, fn func(context.Context, uint64) error) error {
 			ctx, lose := context.WithCancelCause(ctx)
@@ -77,11 +76,11 @@ func testLost(t *testing.T, addr string) {
 			t.Errorf("%s: got %v, want context.Canceled and the cause, and not ErrUnavailable", when, err)
 		}
 		hook.afterRead = nil
-		holds(t, c, 7)
+		wantValue(t, c, 7)
 	}
 }
 
-// The replica is a server of its own here, with another value.
+// The "replica" is an independent server here, with another value.
 func testReplica(t *testing.T, addr string) {
 	master, replica := client(t, addr), client(t, testenv.Redis(t, false).Addr)
 	c := pview.NewCounter(master, func() redis.UniversalClient { return replica })
@@ -89,56 +88,56 @@ func testReplica(t *testing.T, addr string) {
 	if err := replica.Set(t.Context(), pview.Key, 41, 0).Err(); err != nil {
 		t.Fatal(err)
 	}
-	increments(t, c, 0, 2)
-	increments(t, c, 5, 3)
-	holds(t, c, 3)
-	if old, err := c.GetStale(t.Context()); err != nil || old != 41 {
-		t.Errorf("GetStale returned %d (%v), want 41", old, err)
+	wantIncrement(t, c, 0, 2)
+	wantIncrement(t, c, 5, 3)
+	wantValue(t, c, 3)
+	if got, err := c.GetStale(t.Context()); err != nil || got != 41 {
+		t.Errorf("GetStale returned %d (%v), want 41", got, err)
 	}
 }
 
-func TestRedisThatGoesAway(t *testing.T) {
+func TestRedisGoesDown(t *testing.T) {
 	t.Parallel()
 	testenv.Engines(t, func(t *testing.T, real bool) {
 		node := testenv.Redis(t, real)
-		patient := client(t, node.Addr).WithTimeout(never)
-		if err := patient.Ping(t.Context()).Err(); err != nil { // so that a connection is there
+		patient := client(t, node.Addr).WithTimeout(maxCallTime)
+		if err := patient.Ping(t.Context()).Err(); err != nil { // opens a connection
 			t.Fatal(err)
 		}
 		testenv.Pause(t, node)
 		c := patient.WithTimeout(timeout)
-		unavailable(t, c, "")
+		wantUnavailable(t, c, "")
 		node.Resume()
-		testenv.Eventually(t, "it answers again", func() bool { return c.Ping(t.Context()).Err() == nil })
+		testenv.Eventually(t, "Redis answers again", func() bool { return c.Ping(t.Context()).Err() == nil })
 		node.Kill()
-		unavailable(t, c, node.Addr)
+		wantUnavailable(t, c, node.Addr)
 	})
 }
 
-// An error says whether a command was sent: then the view may have been counted.
-func TestWhatIsNotSentIsNotWritten(t *testing.T) {
+// Only an error of a command that was not sent is ErrNotWritten.
+func TestNotWritten(t *testing.T) {
 	t.Parallel()
 	node := testenv.Redis(t, false)
 	silent := client(t, node.Addr)
-	if err := silent.Ping(t.Context()).Err(); err != nil { // so that a connection is there
+	if err := silent.Ping(t.Context()).Err(); err != nil { // opens a connection
 		t.Fatal(err)
 	}
 	testenv.Pause(t, node)
 	defer node.Resume()
 	for name, c := range map[string]struct {
 		client  *redis.Client
-		written bool
-	}{"it does not answer": {silent.WithTimeout(timeout), true}, "it refuses connections": {client(t, "127.0.0.1:1"), false}} {
-		for call, ask := range calls(counter(c.client)) {
-			if err := ask(context.Background()); errors.Is(err, pview.ErrNotWritten) == c.written {
-				t.Errorf("%s: %s says %v", name, call, err)
+		written bool // possibly
+	}{"no answer": {silent.WithTimeout(timeout), true}, "connection refused": {client(t, "127.0.0.1:1"), false}} {
+		for method, call := range calls(counter(c.client)) {
+			if err := call(context.Background()); errors.Is(err, pview.ErrNotWritten) == c.written {
+				t.Errorf("%s: %s returned %v", name, method, err)
 			}
 		}
 	}
 }
 
-// unavailable fails unless every call says so, with want.
-func unavailable(t *testing.T, c *redis.Client, want string) {
+// wantUnavailable fails unless every method returns ErrUnavailable, with want in its text.
+func wantUnavailable(t *testing.T, c *redis.Client, want string) {
 	t.Helper()
 	for name, call := range calls(counter(c)) {
 		if err := call(context.Background()); !errors.Is(err, pview.ErrUnavailable) || !strings.Contains(err.Error(), want) {

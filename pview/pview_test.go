@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// client opens a client of one server that ends with the test.
+// client returns a client of one server that is closed with the test.
 func client(t *testing.T, addr string) *redis.Client {
 	t.Helper()
 	c := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true})
@@ -33,17 +33,16 @@ func set(t *testing.T, c *pview.Counter, value int64) {
 	}
 }
 
-// holds fails unless the counter is want.
-func holds(t *testing.T, c *pview.Counter, want int64) {
+// wantValue fails unless the counter is want.
+func wantValue(t *testing.T, c *pview.Counter, want int64) {
 	t.Helper()
 	if got, err := c.Get(t.Context()); err != nil || got != want {
 		t.Errorf("the counter is %d (%v), want %d", got, err, want)
 	}
 }
 
-// together calls increment n times at one moment and returns which values were written, and how
-// often.
-func together(t *testing.T, n int, increment func(i int) (pview.View, error)) map[int64]int {
+// runTogether calls increment n times at once. It returns how often each value was written.
+func runTogether(t *testing.T, n int, increment func(i int) (pview.View, error)) map[int64]int {
 	t.Helper()
 	views, errs := make([]pview.View, n), make([]error, n)
 	start := make(chan struct{})
@@ -74,23 +73,23 @@ func TestCounter(t *testing.T) {
 			test func(t *testing.T, addr string)
 		}{
 			{"one increment", testIncrement},
-			{"increments that interleave lose one", testInterleaved},
+			{"interleaved increments lose one", testInterleaving},
 			{"a lock loses none", testLock},
 			{"atomic increments lose none", testAtomic},
-			{"a holder that slept is refused", testTwoHolders},
-			{"a stale holder that writes first is refused", testStaleFirst},
-			{"fencing tokens are checked", testToken},
-			{"the newest fencing token stays", testTokenStays},
-			{"setting takes the registration over", testSetTakesOver},
-			{"setting registers nobody", testSetRegistersNobody},
-			{"a fencing token that is lost", testTokenIsLost},
+			{"a paused holder is refused", testPausedHolder},
+			{"a stale holder that writes first is refused", testStaleHolderWritesFirst},
+			{"fencing tokens are checked", testTokenOrder},
+			{"the newest fencing token stays", testNewestTokenStays},
+			{"set takes over the registration", testSetTakesOver},
+			{"set registers no holder", testSetRegistersNoHolder},
+			{"a lost fencing token", testLostToken},
 			{"fencing tokens of two locks", testTwoLocks},
-			{"a token granted twice around another lock", testTokenTwice},
-			{"a registration without a name", testOlderRegistration},
+			{"a token granted twice around another lock", testTokenGrantedTwice},
+			{"a registration without a name", testRegistrationWithoutName},
 			{"one command reads and one writes", testCommands},
 			{"the lock is not granted", testNotGranted},
-			{"the lock is lost", testLost},
-			{"only a read that may be old asks a replica", testReplica},
+			{"the lock is lost", testLockLost},
+			{"only GetStale reads a replica", testReplica},
 		} {
 			t.Run(c.name, func(t *testing.T) {
 				if err := client(t, addr).FlushAll(t.Context()).Err(); err != nil {
@@ -105,16 +104,16 @@ func TestCounter(t *testing.T) {
 func testIncrement(t *testing.T, addr string) {
 	const queue, token = 20 * time.Millisecond, 1 << 40
 	c := counter(client(t, addr))
-	holds(t, c, 0) // it does not exist
+	wantValue(t, c, 0) // the key does not exist
 	set(t, c, 41)
 	var key string
 	start := time.Now()
 	lock := testenv.LockerFunc(func(ctx context.Context, k string, fn func(context.Context, uint64) error) error {
 		key = k
 		<-time.After(queue)
-		holds(t, c, 41) // it may not be read before the grant
+		wantValue(t, c, 41) // not read before the grant
 		err := fn(ctx, token)
-		holds(t, c, 42) // nor written after the lock's end
+		wantValue(t, c, 42) // written before the release
 		return err
 	})
 	view, err := c.Increment(t.Context(), "v3", lock)
@@ -131,7 +130,7 @@ func testIncrement(t *testing.T, addr string) {
 	}
 }
 
-// readsFirst is a hook that lets no SET through before all n GETs have been answered.
+// readsFirst is a hook that delays each SET until all n GETs are done.
 type readsFirst struct{ reads sync.WaitGroup }
 
 func (h *readsFirst) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -153,8 +152,8 @@ func (h *readsFirst) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// The lost update itself, by no luck: both read before one writes.
-func testInterleaved(t *testing.T, addr string) {
+// A lost update: both instances read before one writes.
+func testInterleaving(t *testing.T, addr string) {
 	set(t, counter(client(t, addr)), 10)
 	hook := new(readsFirst)
 	hook.reads.Add(2)
@@ -164,28 +163,28 @@ func testInterleaved(t *testing.T, addr string) {
 		c.AddHook(hook)
 		instances[i] = counter(c)
 	}
-	written := together(t, 2, func(i int) (pview.View, error) { return instances[i].Increment(t.Context(), "v3", testenv.NoLock) })
+	written := runTogether(t, 2, func(i int) (pview.View, error) { return instances[i].Increment(t.Context(), "v3", testenv.NoLock) })
 	if written[11] != 2 {
 		t.Errorf("written: %v, want 11 twice", written)
 	}
-	holds(t, counter(client(t, addr)), 11)
+	wantValue(t, counter(client(t, addr)), 11)
 }
 
 func testLock(t *testing.T, addr string) {
 	lock := testenv.Mutex()
 	instances := [2]*pview.Counter{counter(client(t, addr)), counter(client(t, addr))}
-	written := together(t, 100, func(i int) (pview.View, error) { return instances[i%2].Increment(t.Context(), "v3", lock) })
+	written := runTogether(t, 100, func(i int) (pview.View, error) { return instances[i%2].Increment(t.Context(), "v3", lock) })
 	if len(written) != 100 {
 		t.Errorf("100 views wrote %d values: %v", len(written), written)
 	}
-	holds(t, instances[0], 100)
+	wantValue(t, instances[0], 100)
 }
 
 func testAtomic(t *testing.T, addr string) {
 	instances := [2]*pview.Counter{counter(client(t, addr)), counter(client(t, addr))}
-	written := together(t, 100, func(i int) (pview.View, error) { return instances[i%2].IncrementAtomic(t.Context()) })
+	written := runTogether(t, 100, func(i int) (pview.View, error) { return instances[i%2].IncrementAtomic(t.Context()) })
 	if len(written) != 100 {
 		t.Errorf("100 views wrote %d values: %v", len(written), written)
 	}
-	holds(t, instances[0], 100)
+	wantValue(t, instances[0], 100)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"html/template"
 	"io"
 	"net/http"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 	"locklab/experiments/burst"
 	"locklab/report/html"
+	"locklab/report/outcome"
 	"locklab/versions"
 )
 
@@ -37,7 +39,7 @@ type endedBurst struct {
 
 const mostEnded = 50 // runs in the history
 
-var firstPlan = burst.Plan{Users: versions.ArticleUsers, Drivers: 20, Rounds: 1, Versions: versions.Defaults()}
+var firstPlan = burst.Plan{Users: versions.ArticleUsers, Drivers: 20, Rounds: 1, Versions: versions.DefaultNames()}
 
 // question is the name of the present question.
 func (b bursts) question() string { return fmt.Sprintf("burst-%d", b.asked) }
@@ -210,6 +212,18 @@ func (s *Server) runBurst(r *http.Request) error {
 	}
 	return s.beginBurst()
 }
+
+// Showed is what became of the page views of the version that was guessed.
+func (e endedBurst) Showed() outcome.Outcome { return viewsOf(e.About) }
+
+// AnswerClass is the class of the sentence about them.
+func (e endedBurst) AnswerClass() string { return answerOf(e.Showed()) }
+
+// Views is what became of the page views of a row.
+func (e endedBurst) Views(row int) template.HTML { return shown(viewsOf(e.Pageview[row])) }
+
+// Winners is what became of the order of a row.
+func (e endedBurst) Winners(row int) template.HTML { return shown(winnersOf(e.Order[row])) }
 
 // Kept are the other versions that lost no view and had one winner, as a list for a sentence.
 func (e endedBurst) Kept() string {

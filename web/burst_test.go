@@ -43,8 +43,9 @@ func bursting(t *testing.T, class *Class) (*Server, string) {
 // instancesOf starts two instances of the app.
 func instancesOf(t *testing.T) func(context.Context, func(string)) (burst.Running, error) {
 	service := burst.Service{
-		App: []string{app.Of(t), "serve"}, Topology: "single", Servers: versions.Needs(versions.Defaults()...), Instances: 2, Named: true,
-		Think: 100 * time.Millisecond, Listen: "127.0.0.1:0",
+		App: []string{app.Of(t), "serve"}, Topology: "single", Instances: 2, Named: true,
+		Servers: versions.RequiredServers(versions.DefaultNames()...),
+		Think:   100 * time.Millisecond, Listen: "127.0.0.1:0",
 	}
 	instances := testenv.Stack(t)
 	return func(ctx context.Context, tell func(string)) (burst.Running, error) {
@@ -55,7 +56,7 @@ func instancesOf(t *testing.T) func(context.Context, func(string)) (burst.Runnin
 func burstPage(t *testing.T, class *Class, service func(context.Context, func(string)) (burst.Running, error)) (*Server, string) {
 	t.Helper()
 	c := config(t.TempDir())
-	c.Class, c.Service, c.Versions = class, service, versions.Defaults()
+	c.Class, c.Service, c.Versions = class, service, versions.DefaultNames()
 	return serve(t, c)
 }
 
@@ -79,10 +80,11 @@ func TestABurstOfOnesOwn(t *testing.T) {
 	}
 	first.until("burst-run", "Running now", "round 1 of 1")
 	v3.until("burst-card-v3", "So far", `class="wrote-0"`, "none seen")
-	v3.until("burst-card-v3", "instance-1</dt>", "instance-2</dt>", "in 300</dd>", "<b>600</b> of 600", "1 of 4", "as expected")
-	v1.until("burst-card-v1", "in 300</dd>", `Lost views</dt><dd class="finding">`, "4 of 4", "as expected")
+	v3.until("burst-card-v3", "instance-1</dt>", "instance-2</dt>", "in 300</dd>", "<b>600</b> of 600",
+		"nothing lost, as predicted", "one winner, as predicted")
+	v1.until("burst-card-v1", "in 300</dd>", `class="verdict violation"`, " views lost, as predicted", "4 winners, 3 too many, as predicted")
 	table.until("burst-left", "v3 · Redis lock", "<td>600</td>", "Redis (single)")
-	ended := first.until("burst-run", "v1 shows", "views are lost")
+	ended := first.until("burst-run", `class="answer lost"`, "v1 shows", "views lost, as predicted.")
 	if other := second.until("burst-run", "v1 shows"); other != ended {
 		t.Error("two tabs see different results")
 	}
@@ -115,7 +117,7 @@ func TestABurstOfOnesOwn(t *testing.T) {
 	v3.until("burst-card-v3", "So far", "of 20")
 	do(t, http.MethodPost, base+"/ui/burst/stop", nil, nil)
 	first.until("burst-run", "v3 shows 20 of 20")
-	v3.until("burst-card-v3", "<b>20</b> of 20", "as expected")
+	v3.until("burst-card-v3", "<b>20</b> of 20", "as predicted")
 	testenv.Eventually(t, "the next burst may be sent", func() bool { return !s.presentBursts().runs && !s.isBusy(burstRun) })
 }
 
@@ -211,10 +213,10 @@ func TestABurstThatCannotBeSent(t *testing.T) {
 	}
 }
 
-// A guess is right within a tenth of the users from the final value. A version has the worse of its two verdicts. The versions that lost
-// nothing are named. The history is bounded.
+// A guess is right within a tenth of the users from the final value. Each of a version's two outcomes has its own words. The versions that
+// lost nothing are named. The history is bounded.
 func TestWhatABurstLeft(t *testing.T) {
-	page := burst.PageviewRow{Judged: burst.Judged{Version: "v1", Verdict: experiments.AsExpected}, Counts: burst.Counts{Final: 50}}
+	page := burst.PageviewRow{Judged: burst.Judged{Version: "v1", Verdict: experiments.AsExpected}, Counts: burst.Counts{Final: 50, Lost: 50}}
 	e := endedBurst{About: page, question: "burst-1", Results: &burst.Results{
 		Users: 100, Pageview: []burst.PageviewRow{page}, Order: []burst.OrderRow{{Judged: burst.Judged{Verdict: experiments.Unexpected}}},
 	}}
@@ -223,9 +225,13 @@ func TestWhatABurstLeft(t *testing.T) {
 			t.Errorf("the guess %q is right: %v", guess, !right)
 		}
 	}
-	c := card{Judged: &burst.VersionJudged{Pageview: page, Order: burst.OrderRow{Judged: burst.Judged{Verdict: experiments.Unexpected}}}}
-	if sign := string(c.Sign()); !strings.Contains(sign, "unexpected") {
-		t.Errorf("two winners of an order are shown as %s", sign)
+	c := card{Judged: &burst.VersionJudged{Pageview: page, Order: burst.OrderRow{
+		Judged: burst.Judged{Verdict: experiments.Unexpected}, Winners: 2,
+	}}}
+	if views, order := string(c.Views()), string(c.Winners()); !strings.Contains(order, "2 winners, 1 too many, unexpected") ||
+		!strings.Contains(order, "verdict unexpected") || !strings.Contains(views, "50 views lost, as predicted") ||
+		!strings.Contains(views, "verdict violation") {
+		t.Errorf("lost views and two winners of an order are shown as %s%s", views, order)
 	}
 	kept := endedBurst{About: page, Results: &burst.Results{}}
 	for _, c := range [][]string{{"v1", ""}, {"v3", "v3"}, {"v4", "v3 and v4"}, {"v5", "v3, v4 and v5"}} {

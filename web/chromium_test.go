@@ -66,7 +66,7 @@ func sendBurst(b *chrome.Browser, base string, v chrome.View) {
 	b.Do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(".card .wrote-0"))
 	b.Shoot("burst-runs-" + v.Name)
 	b.Do(chromedp.WaitVisible(".answer"), chromedp.WaitVisible(".finals"), chromedp.WaitVisible("#run-it:enabled"))
-	if n := chrome.Ask[int](b, `document.querySelectorAll(".finals .newest").length`); n != len(versions.Defaults()) {
+	if n := chrome.Ask[int](b, `document.querySelectorAll(".finals .newest").length`); n != len(versions.DefaultNames()) {
 		b.T.Errorf("%d dots of the newest run", n)
 	}
 	if text := chrome.Ask[string](b, `document.querySelector("#burst-guesses").textContent`); !strings.Contains(text, "You guessed 100") {
@@ -101,7 +101,7 @@ func runExperiment(b *chrome.Browser, base, id string, v chrome.View) {
 	b.Do(chromedp.KeyEvent(" "))
 	b.Shoot("experiment-before-" + v.Name)
 	b.TabTo("#run-it")
-	b.Do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(".banner.as-expected"), chromedp.WaitVisible(".seen[open] .drawing"))
+	b.Do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(".banner.as-predicted"), chromedp.WaitVisible(".seen[open] .drawing"))
 	if !chrome.Ask[bool](b, `document.querySelectorAll(".ticks em").length === document.querySelectorAll(".ticks input").length`) {
 		b.T.Error("the guesses are not beside the results")
 	}
@@ -141,7 +141,7 @@ func TestAReplayByKeyboard(t *testing.T) {
 	s, base := serving(t)
 	looker := looks(t, base, "run-L03-foreign-unlock")
 	do(t, http.MethodPost, base+"/ui/experiments/L03/run", nil, nil)
-	looker.until("run-L03-foreign-unlock", "as expected")
+	looker.until("run-L03-foreign-unlock", "as predicted")
 	run := base + "/ui/experiments/L03-foreign-unlock/runs/" + experiments.History(s.cfg.Store, "L03-foreign-unlock")[0]
 	b := chrome.New(t)
 	b.Open(run+"/2", chrome.View{Width: 1280, Scheme: "light"})
@@ -207,7 +207,7 @@ func TestAClassInChromium(t *testing.T) {
 	const people = 58 // and two browsers
 	cfg := config(t.TempDir())
 	cfg.Class = &Class{Token: token, Address: "lab.example:8070"}
-	cfg.Service, cfg.Versions, cfg.Options.App = instancesOf(t), versions.Defaults(), []string{app.Of(t), "serve"}
+	cfg.Service, cfg.Versions, cfg.Options.App = instancesOf(t), versions.DefaultNames(), []string{app.Of(t), "serve"}
 	s, server := served(t, cfg)
 	base := server.URL
 	b := screens3{chrome.New(t), chrome.New(t), chrome.New(t)}

@@ -15,6 +15,7 @@ import (
 	"locklab/experiments"
 	"locklab/history"
 	"locklab/report/html"
+	"locklab/report/outcome"
 )
 
 // articles are the five that the lab reproduces.
@@ -94,7 +95,11 @@ func (s *Server) statesOf(t tried) map[string]template.HTML {
 		}
 	case t.ended != nil:
 		for _, v := range t.ended.Variants {
-			states[v.Name] = markup(func(w io.Writer) error { return html.Variant(w, v) })
+			o := outcome.Variant(v)
+			if v.Verdict == experiments.AsExpected {
+				o.Words = v.Seen() // "as predicted" beside a guess would be about the guess
+			}
+			states[v.Name] = shown(o)
 		}
 	}
 	return states
@@ -202,8 +207,7 @@ func (s *Server) listedRuns(e experiments.Experiment) (all []listedRun) {
 	for _, name := range names[:min(mostRuns, len(names))] {
 		saved := s.cfg.Catalogue.Judged(filepath.Join(s.cfg.Store, e.ID, name))
 		telling := slices.IndexFunc(saved.Judgement.Variants, func(v experiments.VariantJudgement) bool { return v.Violation != nil })
-		verdict := markup(func(w io.Writer) error { return html.Verdict(w, saved.Judgement.Verdict) })
-		all = append(all, listedRun{name, max(telling, 0) + 1, verdict})
+		all = append(all, listedRun{name, max(telling, 0) + 1, shown(outcome.Whole(saved.Judgement.Verdict))})
 	}
 	return all
 }

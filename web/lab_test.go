@@ -25,7 +25,8 @@ func TestAnExperimentIsRunFromItsPage(t *testing.T) {
 	if status, body := do(t, http.MethodPost, base+"/ui/experiments/L01/run", nil, nil); status != http.StatusOK {
 		t.Fatal(status, body)
 	}
-	if shown := looker.until("run-L01-no-expiry", "as expected", "violation in 3 of 3 trials"); strings.Contains(shown, "not saved") {
+	shown := looker.until("run-L01-no-expiry", "as predicted", "violation in 3 of 3 trials, as predicted")
+	if strings.Contains(shown, "not saved") {
 		t.Error(shown)
 	}
 	// The report of the store links the run's own.

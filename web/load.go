@@ -17,6 +17,7 @@ import (
 	"locklab/experiments/burst"
 	"locklab/experiments/servers"
 	"locklab/report/html"
+	"locklab/report/outcome"
 )
 
 // A load when the trainer has not chosen another.
@@ -149,11 +150,12 @@ func (s *Server) sustain(ctx context.Context, l *burst.Load) map[string]any {
 		return map[string]any{"Err": sentence(err), "Load": all}
 	}
 	version, _ := servers.Load(views.Version)
-	outcome := views.OutcomeOf(len(running.Instances))
-	verdict := experiments.Judge(burst.Expect(version), outcome)
+	showed := views.OutcomeOf(len(running.Instances))
+	verdict := experiments.Judge(burst.Expect(version), showed)
+	says := outcome.Views(version.Name, views.Counts(), verdict)
 	return map[string]any{
 		"Load": all, "Changes": all.changes, "Views": views, "Counts": views.Counts(),
-		"Title": version.Title, "Verdict": verdict.String(), "Because": verdict.Because(outcome),
+		"Title": version.Title, "Class": answerOf(says), "Says": says.Words, "Because": verdict.Because(showed),
 	}
 }
 

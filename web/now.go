@@ -12,6 +12,7 @@ import (
 	"locklab/experiments/burst"
 	"locklab/history"
 	"locklab/report/html"
+	"locklab/report/outcome"
 	"locklab/versions"
 )
 
@@ -42,6 +43,7 @@ type runNow struct {
 	over    int // trials that are judged, apart from those that are repeated
 	trial   int // that runs
 	found   foundView
+	tokens  bool // see [story.Scene]
 }
 
 // judgedSoFar are the trials of a variant that are judged.
@@ -113,6 +115,7 @@ type runView struct {
 	Over, All int           // trials
 	Since     time.Duration // it began; 0: it has not begun
 	Takes     time.Duration // about
+	tokens    bool
 }
 
 func (n *runNow) copy() runView {
@@ -121,7 +124,7 @@ func (n *runNow) copy() runView {
 	newest := n.steps[max(0, len(n.steps)-mostSteps):]
 	v := runView{
 		Says: n.says, Steps: slices.Clone(newest), Dropped: n.dropped + len(n.steps) - len(newest), Judged: slices.Clone(n.judged),
-		Found: n.found, Over: min(n.over, n.work.Trials), All: n.work.Trials, Takes: n.work.Takes,
+		tokens: n.tokens, Found: n.found, Over: min(n.over, n.work.Trials), All: n.work.Trials, Takes: n.work.Takes,
 	}
 	if !n.began.IsZero() {
 		v.Since = time.Since(n.began)
@@ -134,7 +137,7 @@ func (v runView) Drawing() template.HTML { return drawing(v.Steps) }
 
 // Scene draws the steps as the story shows them.
 func (v runView) Scene() template.HTML {
-	return markup(func(w io.Writer) error { return html.Scene(w, v.Steps, nil) })
+	return markup(func(w io.Writer) error { return html.Scene(w, v.Steps, nil, v.tokens) })
 }
 
 // burstNow is what the events of a plan's bursts have told. It is kept after their end, so that they can be seen again.
@@ -303,8 +306,30 @@ func (c card) Climb() template.HTML {
 	return markup(func(w io.Writer) error { return html.Climb(w, c.Plan.Users, c.Wrote) })
 }
 
-// Sign is the verdict: the worse of the views' and the drivers'.
-func (c card) Sign() template.HTML {
-	worst := experiments.Worst(c.Judged.Pageview.Verdict, c.Judged.Order.Verdict)
-	return markup(func(w io.Writer) error { return html.Verdict(w, worst) })
+// Views is what became of the page views.
+func (c card) Views() template.HTML { return shown(viewsOf(c.Judged.Pageview)) }
+
+// Winners is what became of the order.
+func (c card) Winners() template.HTML { return shown(winnersOf(c.Judged.Order)) }
+
+func viewsOf(row burst.PageviewRow) outcome.Outcome {
+	return outcome.Views(row.Version, row.Counts, row.Verdict)
+}
+
+func winnersOf(row burst.OrderRow) outcome.Outcome { return outcome.Winners(row.Winners, row.Verdict) }
+
+// shown is an outcome as the pages show it.
+func shown(o outcome.Outcome) template.HTML {
+	return markup(func(w io.Writer) error { return html.Shown(w, o) })
+}
+
+// answerOf is the class of a sentence about an outcome.
+func answerOf(o outcome.Outcome) string {
+	switch o.Tone {
+	case outcome.Good:
+		return "answer good"
+	case outcome.Bad, outcome.Alarm:
+		return "answer lost"
+	}
+	return "answer"
 }

@@ -151,6 +151,7 @@ type trial struct {
 	trials     int               // of each variant; 0: the experiment's own number
 	part       string            // that shows it
 	draws      string            // the template that shows it while it goes on; empty: that of an experiment
+	tokens     bool              // of the grants are drawn
 	saved      bool              // the run of a scene is not: it lacks variants
 	judged     func(now *runNow) // is called when further trials are judged; nil: nobody asks
 	ended      func(experiments.Result)
@@ -175,7 +176,7 @@ func (s *Server) run(ctx context.Context, t trial) (r experiments.Result) {
 	if t.saved {
 		o.Store = s.cfg.Store
 	}
-	var now runNow
+	now := runNow{tokens: t.tokens}
 	over := 0
 	s.follow(redraw, func(changed func()) {
 		o.Tell = func(e experiments.Event) { now.tell(e); changed() }

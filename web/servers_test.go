@@ -172,7 +172,7 @@ func TestALoadWithAFaultIsNotJudged(t *testing.T) {
 	testenv.Eventually(t, "the load is over", func() bool { return s.load.Load() == nil })
 	begin()
 	do(t, http.MethodPost, base+"/ui/servers/stop", nil, nil)
-	looker.until("load", "v3 (Redis lock): as expected")
+	looker.until("load", `class="answer good"`, "v3 (Redis lock): nothing lost, as predicted.")
 }
 
 // While a load goes on, the servers are looked at also without a browser: the plot needs the time of each change.

@@ -155,7 +155,7 @@ func TestAParticipantGetsNoExplanationBeforeItIsShown(t *testing.T) {
 	send(t, ana, http.MethodPost, base+"/ui/experiments/L01/guess", nil, nil)
 	explained := looksAs(t, ana, base, "run-L01-no-expiry")
 	send(t, leads, http.MethodPost, base+"/ui/experiments/L01/run", nil, nil)
-	explained.until("run-L01-no-expiry", "as expected")
+	explained.until("run-L01-no-expiry", "as predicted")
 	run := "/ui/experiments/L01/runs/" + experiments.History(s.cfg.Store, e.ID)[0]
 	why, _, _ := strings.Cut(strings.TrimSpace(e.Why), "\n")
 	gets := func() string {

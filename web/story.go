@@ -190,7 +190,9 @@ func (s *Server) begin(i int) {
 	}
 	if err == nil {
 		ended := func(r experiments.Result) { s.endScene(i, r.Saved, "") }
-		err = s.try(trial{experiment: e, trials: 1, part: sceneRun(i), draws: "scene-runs", ended: ended})
+		err = s.try(trial{
+			experiment: e, trials: 1, part: sceneRun(i), draws: "scene-runs", tokens: story.Scenes[i].Tokens, ended: ended,
+		})
 	}
 	if err != nil {
 		s.questions.NotRun(part, s.class != nil) // alone, a person presses the answer once more when the scene is played again
@@ -229,13 +231,13 @@ func (s *Server) endScene(i int, r experiments.Saved, old string) {
 // ranVariant is what a variant of a scene has shown.
 type ranVariant struct {
 	html.SceneVariant
-	Drawing template.HTML
-	Does    string
+	Drawing, Shown template.HTML
+	Does           string
 }
 
 func sceneResult(scene story.Scene, run experiments.Saved) (all []ranVariant) {
-	for _, v := range html.SceneVariants(run) {
-		all = append(all, ranVariant{v, markup(v.Draw), cmp.Or(scene.Called[v.Name], v.Name)})
+	for _, v := range html.SceneVariants(run, scene.Tokens) {
+		all = append(all, ranVariant{v, markup(v.Draw), shown(v.Outcome()), cmp.Or(scene.Called[v.Name], v.Name)})
 	}
 	return all
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// flagsOf are the flags of all commands, by name. Several commands may have a flag of the same name.
-func flagsOf(model *kong.Node) map[string][]*kong.Flag {
+// flagsByName maps each flag name, such as --listen, to the flags of all commands that have it.
+func flagsByName(model *kong.Node) map[string][]*kong.Flag {
 	flags := make(map[string][]*kong.Flag)
 	for _, node := range append(model.Leaves(false), model) {
 		for _, group := range node.AllFlags(false) {
@@ -24,11 +24,11 @@ func flagsOf(model *kong.Node) map[string][]*kong.Flag {
 	return flags
 }
 
-var negative = regexp.MustCompile(`^-[0-9.]`)
+var negativeNumber = regexp.MustCompile(`^-[0-9.]`)
 
-// checkedArguments makes one word of a flag and its negative value, which kong takes for a short flag. An empty list is an error: kong
-// takes it for a list that was not given.
-func checkedArguments(args []string, flags map[string][]*kong.Flag) (all []string, err error) {
+// normalizeArguments joins a flag and its negative value into one argument, because kong would read the value as a short flag.
+// It returns an error for an empty list, which kong would treat as a missing flag.
+func normalizeArguments(args []string, flags map[string][]*kong.Flag) (all []string, err error) {
 	for i := 0; i < len(args); i++ {
 		name, value, given := strings.Cut(args[i], "=")
 		known := flags[name]
@@ -36,27 +36,26 @@ func checkedArguments(args []string, flags map[string][]*kong.Flag) (all []strin
 		if !given && i+1 < len(args) && !slices.ContainsFunc(known, func(f *kong.Flag) bool { return f.IsBool() }) {
 			if list && args[i+1] == "" {
 				given = true
-			} else if known != nil && negative.MatchString(args[i+1]) {
+			} else if known != nil && negativeNumber.MatchString(args[i+1]) {
 				all = append(all, name+"="+args[i+1])
 				i++
 				continue
 			}
 		}
 		if list && given && value == "" {
-			return nil, misuse("%s is empty; name at least one, or leave the flag out", name)
+			return nil, usageErrorf("%s is empty: give it at least one value, or omit the flag", name)
 		}
 		all = append(all, args[i])
 	}
 	return all, nil
 }
 
-// others are the variables that begin as those of flags, and are read elsewhere: by the compose file and by tests.
-var others = []string{"LAB_NET", "LAB_PARTS", "LAB_REQUIRE", "LAB_SCREENSHOT", "LAB_SCREENSHOTS"}
+// otherVariables start with LAB_ but belong to no flag: the compose file and tests read them.
+var otherVariables = []string{"LAB_NET", "LAB_PARTS", "LAB_REQUIRE", "LAB_SCREENSHOT", "LAB_SCREENSHOTS"}
 
-// unknownVariables says which variables of the environment look like those of a flag, and belong to none. They may be somebody else's, so
-// they are no error.
-func unknownVariables(to io.Writer, flags map[string][]*kong.Flag) {
-	known := slices.Clone(others)
+// warnUnknownVariables names each LAB_ variable that no flag reads. It only warns, because the variable may belong to another program.
+func warnUnknownVariables(to io.Writer, flags map[string][]*kong.Flag) {
+	known := slices.Clone(otherVariables)
 	for _, same := range flags {
 		for _, flag := range same {
 			known = append(known, flag.Envs...)
@@ -65,7 +64,7 @@ func unknownVariables(to io.Writer, flags map[string][]*kong.Flag) {
 	for _, setting := range os.Environ() {
 		name, _, _ := strings.Cut(setting, "=")
 		if strings.HasPrefix(name, "LAB_") && !slices.Contains(known, name) {
-			fmt.Fprintf(to, "app: %s is set, and no flag has this variable; app COMMAND --help names them\n", name)
+			fmt.Fprintf(to, "app: no flag reads %s; app COMMAND --help lists the variables\n", name)
 		}
 	}
 }

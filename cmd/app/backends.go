@@ -16,8 +16,8 @@ import (
 	"locklab/versions"
 )
 
-// addresses are those of each kind of server, as the flags name them.
-func (c *serveCommand) addresses(access topology.Access) map[versions.Server]topology.Config {
+// serverConfigs returns how to reach each kind of server, as the flags say.
+func (c *serveCommand) serverConfigs(access topology.Access) map[versions.Server]topology.Config {
 	all := map[versions.Server]topology.Config{
 		versions.Redis: {
 			Kind: topology.Kind(c.Topology), Addrs: c.Redis, SentinelMaster: c.SentinelMaster, Access: access,
@@ -33,18 +33,18 @@ func (c *serveCommand) addresses(access topology.Access) map[versions.Server]top
 	return all
 }
 
-// connect connects to each kind of server that a flag names.
+// connect connects to each kind of server that has addresses.
 func (p *parts) connect(ctx context.Context, c *serveCommand) error {
-	given := c.addresses(p.access)
-	for _, kind := range versions.Needs(versions.Names()...) {
-		if len(given[kind].Addrs) == 0 {
+	configs := c.serverConfigs(p.access)
+	for _, kind := range versions.RequiredServers(versions.Names()...) {
+		if len(configs[kind].Addrs) == 0 {
 			continue
 		}
-		servers, err := topology.Connect(ctx, string(kind), given[kind])
+		servers, err := topology.Connect(ctx, string(kind), configs[kind])
 		if err == nil {
 			p.closers = append(p.closers, servers.Close)
 			p.backends.Use(servers.Backend())
-			p.servers[kind], err = servers, p.use(ctx, c, servers)
+			p.servers[kind], err = servers, p.openStores(ctx, c, servers)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", kind.Flag(), err)
@@ -53,21 +53,22 @@ func (p *parts) connect(ctx context.Context, c *serveCommand) error {
 	return nil
 }
 
-// use keeps what the instance needs of servers beside their locks. The database has the orders, the shop and the items.
-func (p *parts) use(ctx context.Context, c *serveCommand, servers topology.Servers) error {
+// openStores opens the stores that an instance keeps in servers besides its locks: the counter is in Redis; orders, shop and items are in
+// the database.
+func (p *parts) openStores(ctx context.Context, c *serveCommand, servers topology.Servers) error {
 	switch s := servers.(type) {
 	case *topology.Redis:
 		p.redis = s
 	case topology.Database:
-		p.orders, p.goods, p.backends.Named = s.Thinking(c.OrderThink), shop.New(s.DB(), c.OrderThink), s.String()
+		p.orders, p.goods, p.backends.Named = s.WithThinkTime(c.OrderThink), shop.New(s.DB(), c.OrderThink), s.String()
 		_, items := cache.NewDatabase(ctx, s.DB(), 0)
-		return errors.Join(p.goods.CreateTables(ctx), items) // found now, and not by the first client
+		return errors.Join(p.goods.CreateTables(ctx), items) // fail at the start, not at the first request
 	}
 	return nil
 }
 
-// asked are the servers of Redis that say how they are set up.
-func asked(servers topology.Servers) []redis.UniversalClient {
+// redisClients returns the clients of the Redis servers whose settings the preflight checks read.
+func redisClients(servers topology.Servers) []redis.UniversalClient {
 	switch s := servers.(type) {
 	case *topology.Redis:
 		return []redis.UniversalClient{s.Master}
@@ -77,13 +78,13 @@ func asked(servers topology.Servers) []redis.UniversalClient {
 	return nil
 }
 
-// addCaches adds the ways to read and write items. Their lock is that of v3.
+// addCaches adds the cache variants. They use the lock of v3.
 func (p *parts) addCaches(c *serveCommand, log *slog.Logger) {
 	b := variants.Backends{
 		Instance: c.Instance, Redis: p.redis.Master, DB: p.orders.DB(), TTL: c.CacheTTL, Query: c.ItemQuery, Log: log,
-		Failed: p.outages.Failed,
+		Failed: p.outages.ReportFailure,
 	}
-	if dsn, is := strings.CutPrefix(c.Database, "mysql:"); is {
+	if dsn, isMySQL := strings.CutPrefix(c.Database, "mysql:"); isMySQL {
 		b.MySQL = dsn
 	}
 	for _, v := range p.versions {

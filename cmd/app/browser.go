@@ -12,43 +12,42 @@ import (
 	"locklab/stack"
 )
 
-// openers are the programs that open an address, by operating system; the first that is there does it.
+// openers lists the commands that open a URL on each operating system. The first one found is used.
 var openers = map[string][][]string{
 	"linux":   {{"xdg-open"}, {"wslview"}},
 	"darwin":  {{"open"}},
 	"windows": {{"rundll32", "url.dll,FileProtocolHandler"}},
 }
 
-// hasScreen reports whether a browser that this program opens can be seen: on Linux a desktop says where its screen is.
+// hasScreen reports whether the user would see a browser. On Linux a desktop sets one of three variables.
 func hasScreen() bool {
 	return runtime.GOOS != "linux" || cmp.Or(os.Getenv("DISPLAY"), os.Getenv("WAYLAND_DISPLAY"), os.Getenv("WSL_DISTRO_NAME")) != ""
 }
 
-// openBrowser opens an address with the browser of the user, if there is a screen. The browser is in a process group of its own: Ctrl-C
-// must not end it. It says an error, and waits for nothing.
+// openBrowser opens url in the user's browser if there is a screen. It returns immediately and prints an error instead of returning it.
 func openBrowser(ctx context.Context, std streams, url string) {
 	if !hasScreen() {
 		return
 	}
-	failed := fmt.Errorf("there is no program for that on %s", runtime.GOOS)
+	failed := fmt.Errorf("no known command on %s", runtime.GOOS)
 	for _, opener := range openers[runtime.GOOS] {
 		if _, failed = exec.LookPath(opener[0]); failed != nil {
 			continue
 		}
 		command := exec.CommandContext(context.WithoutCancel(ctx), opener[0], append(opener[1:], url)...)
-		command.SysProcAttr = stack.OwnProcessGroup()
+		command.SysProcAttr = stack.OwnProcessGroup() // Ctrl-C must not close the browser
 		if failed = command.Start(); failed == nil {
 			go func() { _ = command.Wait() }()
 			return
 		}
 	}
-	std.say("No browser was opened (" + failed.Error() + "): open the address yourself, or start with --no-browser.")
+	std.say("Cannot open a browser (" + failed.Error() + "): open " + url + " yourself, or use --no-browser.")
 }
 
-// onThisMachine is an address at which a browser of this machine reaches a listener.
-func onThisMachine(addr string) string {
+// localAddr returns the address at which this machine reaches a server that listens on addr.
+func localAddr(addr string) string {
 	host, port, err := net.SplitHostPort(addr)
-	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsUnspecified() {
+	if ip := net.ParseIP(host); err == nil && (host == "" || ip != nil && ip.IsUnspecified()) {
 		return net.JoinHostPort("127.0.0.1", port)
 	}
 	return addr

@@ -19,49 +19,49 @@ import (
 	"locklab/versions"
 )
 
-// bursts are the flags of what the demo and app burst send.
-type bursts struct {
-	Users    int      `default:"666" placeholder:"N" help:"Number of simultaneous page views; even, so that each instance gets half."`
-	Drivers  int      `default:"20" placeholder:"N" help:"Number of drivers who want the same order; even."`
-	Rounds   int      `default:"1" placeholder:"N" help:"Number of repetitions of all bursts."`
-	Versions []string `default:"${versions}" enum:"${allVersions},all" placeholder:"vN" help:"Versions to send requests to; all: each that can run."`
-	JSON     bool     `name:"json" help:"Print the results as JSON, for programs."`
+// burstFlags are the flags that app demo and app burst share: what to send.
+type burstFlags struct {
+	Users    int      `default:"666" placeholder:"N" help:"Number of simultaneous page views. Must be even."`
+	Drivers  int      `default:"20" placeholder:"N" help:"Number of drivers who grab the same order at once. Must be even."`
+	Rounds   int      `default:"1" placeholder:"N" help:"Number of rounds. Each round sends every burst once."`
+	Versions []string `default:"${versions}" enum:"${allVersions},all" placeholder:"vN" help:"Versions to send requests to, or all for every version that can run."`
+	JSON     bool     `name:"json" help:"Print the results as JSON."`
 }
 
-func (b *bursts) validate() error {
+func (b *burstFlags) validate() error {
 	plan := b.plan()
 	if slices.Contains(b.Versions, allVersions) {
 		if len(b.Versions) > 1 {
-			return misuse("--versions names all and others; name either")
+			return usageErrorf("--versions has all and other versions; use all alone, or omit it")
 		}
 		plan.Versions = versions.Names()
 	}
 	if err := plan.Validate(); err != nil {
-		return misuse("--%w", err) // a field is named as its flag
+		return usageErrorf("--%w", err) // the error starts with the name of the field, which is the name of its flag
 	}
 	return nil
 }
 
-// allVersions is what --versions has for each version that can run.
+// allVersions is the value of --versions that selects every version that can run.
 const allVersions = "all"
 
-// choose replaces "all" by the versions that can run. why says why one cannot, which is nil for one that can. It returns a sentence for
-// each version that is left out. A version that was named, and LAB_REQUIRE=all, make that an error.
-func (b *bursts) choose(why func(versions.Version) error) (leftOut []string, err error) {
+// choose replaces "all" by the versions that can run, and returns a sentence for each version that it leaves out. check returns why a
+// version cannot run. It is an error if a version that the user named cannot run, or if any cannot and LAB_REQUIRE=all is set.
+func (b *burstFlags) choose(check func(versions.Version) error) (leftOut []string, err error) {
 	all := slices.Equal(b.Versions, []string{allVersions})
 	if all {
 		b.Versions = versions.Names()
 	}
 	for _, name := range slices.Clone(b.Versions) {
 		v, _ := versions.Find(name)
-		reason := why(v)
+		reason := check(v)
 		switch {
 		case reason == nil:
 			continue
 		case !all:
-			return nil, unavailable(fmt.Errorf("--versions names %s, which cannot run: %w", name, reason))
+			return nil, unavailable(fmt.Errorf("--versions: %s cannot run: %w", name, reason))
 		case os.Getenv("LAB_REQUIRE") == "all":
-			return nil, unavailable(fmt.Errorf("%s cannot run, and LAB_REQUIRE=all requires every version: %w", name, reason))
+			return nil, unavailable(fmt.Errorf("LAB_REQUIRE=all requires every version, but %s cannot run: %w", name, reason))
 		}
 		leftOut = append(leftOut, fmt.Sprintf("%s (%s) is left out: %s", name, v.Title, reason))
 		b.Versions = slices.DeleteFunc(b.Versions, func(chosen string) bool { return chosen == name })
@@ -69,52 +69,53 @@ func (b *bursts) choose(why func(versions.Version) error) (leftOut []string, err
 	return leftOut, nil
 }
 
-func (b *bursts) plan() burst.Plan {
+func (b *burstFlags) plan() burst.Plan {
 	return burst.Plan{Users: b.Users, Drivers: b.Drivers, Rounds: b.Rounds, Versions: b.Versions}
 }
 
-// finish prints the results, and for people what to try next. Then it calls keep, and returns what the verdict makes of the exit status.
-func (b *bursts) finish(result *burst.Results, std streams, next string, keep func()) error {
-	if err := printed(std, b.JSON, result, terminal.Bursts); err != nil {
+// finish prints the results, followed by next unless the output is JSON. Then it calls keep and returns the error of the verdict.
+func (b *burstFlags) finish(result *burst.Results, std streams, next string, keep func()) error {
+	if err := printResult(std, b.JSON, result, terminal.Bursts); err != nil {
 		return err
 	}
 	if !b.JSON {
 		fmt.Fprint(std.out, next)
 	}
 	keep()
-	return verdictExit(result.Verdict, result.Reasons())
+	return verdictError(result.Verdict, result.Reasons())
 }
 
-// eachGetsOne checks the number of instances: each must get one of the page views and one of the drivers.
-func (b *bursts) eachGetsOne(instances int) error {
-	if err := within("--instances", instances, 2, 32); err != nil {
+// validateInstances checks that each instance gets at least one page view and one driver.
+func (b *burstFlags) validateInstances(instances int) error {
+	if err := validateRange("--instances", instances, 2, 32); err != nil {
 		return err
 	}
 	if instances > b.Drivers || instances > b.Users {
-		return misuse("--instances is %d, with --users %d and --drivers %d; each instance must get one of both", instances, b.Users, b.Drivers)
+		return usageErrorf("--instances is %d; must not exceed --users (%d) or --drivers (%d), so that each instance gets one of both",
+			instances, b.Users, b.Drivers)
 	}
 	return nil
 }
 
-// burstCommand sends bursts to instances that run already, such as those of docker-compose.yml.
+// burstCommand sends bursts to instances that are already running, such as those of docker-compose.yml.
 type burstCommand struct {
-	bursts
-	URL        string `arg:"" optional:"" help:"Address of the balancer before the instances (default: nginx as .env has it, or http://127.0.0.1:8000)."`
-	Instances  int    `default:"2" placeholder:"N" help:"Number of instances behind the balancer, from 2 to 32. Each must have a name of its own."`
-	ByChance   bool   `help:"The balancer chooses an instance by chance for each connection, as a Service of Kubernetes does: two must answer, and their parts may differ."`
-	AdminToken string `placeholder:"SECRET" help:"Token that the instances require for a reset of the counter (default: as .env has it, or none)."`
+	burstFlags
+	URL        string `arg:"" optional:"" help:"URL of the load balancer in front of the instances (default: nginx as set in .env, or http://127.0.0.1:8000)."`
+	Instances  int    `default:"2" placeholder:"N" help:"Number of instances behind the balancer, from 2 to 32. Each needs a unique name."`
+	ByChance   bool   `help:"Accept a balancer that picks an instance at random per connection, as a Kubernetes Service does: at least two instances must answer, in any proportion."`
+	AdminToken string `placeholder:"SECRET" help:"Token that the instances require to reset the counter (default: as set in .env, or none)."`
 }
 
-const burstNext = `Next:    REDIS_TOPOLOGY=cluster docker compose up -d --wait --remove-orphans    another Redis; then this again
-         docker compose down --remove-orphans                                   take everything down
+const burstNext = `Next:    REDIS_TOPOLOGY=cluster docker compose up -d --wait --remove-orphans    switch to another Redis, then repeat
+         docker compose down --remove-orphans                                   remove everything
 `
 
-// Run sends the bursts, version by version, and prints what was left.
+// Run sends the bursts to each version, and prints and judges the results.
 func (c *burstCommand) Run(ctx context.Context, std streams) error {
-	if err := cmp.Or(c.validate(), c.eachGetsOne(c.Instances)); err != nil {
+	if err := cmp.Or(c.validate(), c.validateInstances(c.Instances)); err != nil {
 		return err
 	}
-	if err := c.fromFiles(ctx); err != nil {
+	if err := c.applyComposeDefaults(ctx); err != nil {
 		return err
 	}
 	base, err := baseURL("the URL", c.URL)
@@ -122,9 +123,9 @@ func (c *burstCommand) Run(ctx context.Context, std streams) error {
 		return err
 	}
 	began, tell, target := time.Now(), progress.New(std.err), burst.Target{URL: base, AdminToken: c.AdminToken, ByChance: c.ByChance}
-	health, err := askHealth(ctx, target)
+	health, err := fetchHealth(ctx, target)
 	if err != nil {
-		return stopped(ctx, fmt.Errorf("%w; app status says what runs", err), "nothing is judged")
+		return commandError(ctx, fmt.Errorf("%w; "+statusHint, err), "nothing was judged")
 	}
 	leftOut, err := c.choose(health.Lacks)
 	if err != nil {
@@ -135,37 +136,37 @@ func (c *burstCommand) Run(ctx context.Context, std streams) error {
 	result, err := plan.Run(ctx, target, terminal.TellBursts(tell))
 	tell.Done()
 	if refused := (*burst.StatusError)(nil); errors.As(err, &refused) && refused.Code == http.StatusUnauthorized {
-		return misuse("%w: --admin-token is missing or wrong", err)
+		return usageErrorf("%w: --admin-token is missing or wrong", err)
 	}
-	if err := stopped(ctx, err, "nothing is judged"); err != nil {
+	if err := commandError(ctx, err, "nothing was judged"); err != nil {
 		return err
 	}
 	result.Topology, result.LeftOut, result.TookMS = health.Topology, leftOut, time.Since(began).Milliseconds()
 	return c.finish(result, std, burstNext, func() {})
 }
 
-// baseURL checks the address of a balancer, and takes the slash from it that a browser adds.
-func baseURL(what, given string) (base string, err error) {
+// baseURL checks the URL of a balancer and removes the slash that a browser appends. setting names the URL in an error.
+func baseURL(setting, given string) (base string, err error) {
 	base = strings.TrimSuffix(given, "/")
-	if target, err := url.Parse(base); err != nil || base != "http://"+target.Host || address("URL", target.Host) != nil {
-		return "", misuse("%s is %q; it must be http://host:port, and no more", what, given)
+	if target, err := url.Parse(base); err != nil || base != "http://"+target.Host || validateAddress("URL", target.Host) != nil {
+		return "", usageErrorf("%s is %q; must be http://host:port, without a path", setting, given)
 	}
 	return base, nil
 }
 
-// fromFiles takes what is not given from the compose files, where there are some.
-func (c *burstCommand) fromFiles(ctx context.Context) error {
-	near, err := nearby(ctx, ".")
+// applyComposeDefaults sets the URL and the token, if they are missing, to those of the compose files.
+func (c *burstCommand) applyComposeDefaults(ctx context.Context) error {
+	lab, err := composeTarget(ctx, ".")
 	if err != nil && c.URL == "" {
-		return misuse("%w; or name the URL", err)
+		return usageErrorf("%w; or give the URL", err)
 	}
-	c.URL, c.AdminToken = cmp.Or(c.URL, near.URL), cmp.Or(c.AdminToken, near.AdminToken)
+	c.URL, c.AdminToken = cmp.Or(c.URL, lab.URL), cmp.Or(c.AdminToken, lab.AdminToken)
 	return nil
 }
 
-// nearby is the lab of the compose files in dir: nginx on this machine, and the token. Several labs may share this machine, so files that
-// cannot be read are an error. Without such files it is the lab of the default settings.
-func nearby(ctx context.Context, dir string) (burst.Target, error) {
+// composeTarget returns the address of nginx and the admin token that the compose files in dir set, or the default address without such
+// files. Files that cannot be read are an error: several labs may share this machine, and the default may be another one.
+func composeTarget(ctx context.Context, dir string) (burst.Target, error) {
 	if _, err := compose.Topologies(dir); err != nil {
 		return burst.Target{URL: "http://127.0.0.1:8000"}, nil
 	}

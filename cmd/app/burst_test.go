@@ -14,14 +14,14 @@ import (
 	"locklab/internal/testenv"
 )
 
-// pair is a balancer before two instances, which share a Redis and a database.
-func pair(t *testing.T, flags ...string) (url string) {
+// startPair starts two instances that share a Redis and a database, and returns the URL of their balancer.
+func startPair(t *testing.T, flags ...string) (url string) {
 	t.Helper()
-	return two(t, burst.Service{Think: time.Millisecond, Flags: flags}).URL
+	return startTwo(t, burst.Service{Think: time.Millisecond, Flags: flags}).URL
 }
 
-// two starts two instances of a service behind a balancer.
-func two(t *testing.T, service burst.Service) burst.Running {
+// startTwo starts two instances of a service behind a balancer.
+func startTwo(t *testing.T, service burst.Service) burst.Running {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -35,14 +35,14 @@ func two(t *testing.T, service burst.Service) burst.Running {
 	return running
 }
 
-// fire runs app burst until something is shown, as that asks for: five times at most.
-func fire(t *testing.T, args ...string) output {
+// runBurst runs app burst on v0 and v3.
+func runBurst(t *testing.T, args ...string) output {
 	t.Helper()
-	return fireAt(t, "v0,v3", args...)
+	return runBurstOn(t, "v0,v3", args...)
 }
 
-// fireAt does that at the versions.
-func fireAt(t *testing.T, versions string, args ...string) output {
+// runBurstOn runs app burst. It repeats an inconclusive run, up to five times.
+func runBurstOn(t *testing.T, versions string, args ...string) output {
 	t.Helper()
 	args = append([]string{"burst", "--users=40", "--drivers=4", "--versions=" + versions}, args...)
 	got := app(testenv.Context(t), args...)
@@ -53,66 +53,66 @@ func fireAt(t *testing.T, versions string, args ...string) output {
 	return got
 }
 
-func TestBurstIsSentToWhatRunsAndJudged(t *testing.T) {
+func TestBurst(t *testing.T) {
 	t.Parallel()
-	url := pair(t)
-	got := fire(t, url)
+	url := startPair(t)
+	got := runBurst(t, url)
 	if got.code != exitOK {
 		t.Fatalf("exit %d: %s", got.code, got.err)
 	}
 	for _, want := range []string{
-		"40 simultaneous page views, two instances behind " + url + ", Redis single\n", "4 drivers grab one order", "20 + 20", "2 + 2",
-		"v0 ", "v3 ", "Verdict: as expected", "\nNext: ",
+		"40 simultaneous page views (20 + 20), two instances behind " + url + ", Redis single\n", "4 drivers grab one order", "(2 + 2)",
+		"v0 ", "v3 ", "none lost, as predicted", "one winner, as predicted", "Verdict: as predicted", "\nNext: ",
 	} {
 		if !strings.Contains(got.out, want) {
 			t.Errorf("%q is missing in:\n%s", want, got.out)
 		}
 	}
 	if strings.Contains(got.out, "v1 ") || strings.Contains(got.out, "miniredis") || strings.ContainsRune(got.out, '\x1b') {
-		t.Errorf("it shows what it was not asked for or cannot know, or colours:\n%s", got.out)
+		t.Errorf("output has a version that was not requested, the engine, or colours:\n%s", got.out)
 	}
-	got = fire(t, "--json", "--rounds=2", url)
-	var says burst.Results
-	if err := json.Unmarshal([]byte(got.out), &says); err != nil || got.code != exitOK {
+	got = runBurst(t, "--json", "--rounds=2", url)
+	var result burst.Results
+	if err := json.Unmarshal([]byte(got.out), &result); err != nil || got.code != exitOK {
 		t.Fatalf("exit %d: %v: %s%s", got.code, err, got.out, got.err)
 	}
-	if says.URL != url || says.Topology != "single" || says.Users != 40 || len(says.Pageview) != 4 || len(says.Order) != 4 ||
-		says.Verdict != "as expected" {
-		t.Errorf("%+v", says)
+	if result.URL != url || result.Topology != "single" || result.Users != 40 || len(result.Pageview) != 4 || len(result.Order) != 4 ||
+		result.Verdict != "as expected" {
+		t.Errorf("%+v", result)
 	}
-	for i, row := range says.Pageview {
-		if row.Final != 40 || row.Lost != 0 || says.Order[i].Winners != 1 {
-			t.Errorf("%+v, %+v", row, says.Order[i])
+	for i, row := range result.Pageview {
+		if row.Final != 40 || row.Lost != 0 || result.Order[i].Winners != 1 {
+			t.Errorf("%+v, %+v", row, result.Order[i])
 		}
 	}
 }
 
-// A burst on fewer instances than were named shows nothing of so many. Of a balancer that chooses by chance, some may have got no request.
+// A burst is inconclusive if fewer instances answer than --instances says. With --by-chance, some may get no request.
 func TestBurstCountsTheInstances(t *testing.T) {
-	url := pair(t)
+	url := startPair(t)
 	got := app(testenv.Context(t), "burst", "--users=40", "--drivers=4", "--versions=v3", "--instances=3", url)
 	if got.code != exitInconclusive || !strings.Contains(got.err, "part of 3") {
 		t.Errorf("exit %d: %s", got.code, got.err)
 	}
-	got = fireAt(t, "v3", "--instances=3", "--by-chance", url)
+	got = runBurstOn(t, "v3", "--instances=3", "--by-chance", url)
 	if got.code != exitOK || !strings.Contains(got.out, "3 instances behind "+url) {
 		t.Errorf("by chance: exit %d: %s%s", got.code, got.out, got.err)
 	}
 }
 
 func TestBurstResetsWithTheAdminToken(t *testing.T) {
-	url := pair(t, "--admin-token=hush")
+	url := startPair(t, "--admin-token=hush")
 	for name, token := range map[string]string{"none": "", "a wrong one": "--admin-token=wrong"} {
-		got := fire(t, strings.Fields(token+" "+url)...)
+		got := runBurst(t, strings.Fields(token+" "+url)...)
 		if got.code != exitUsage || !strings.Contains(got.err, "401") || !strings.Contains(got.err, "--admin-token") || got.out != "" {
 			t.Errorf("%s: exit %d: %s%s", name, got.code, got.out, got.err)
 		}
 	}
-	if got := fire(t, "--admin-token=hush", url); got.code != exitOK || strings.Contains(got.out+got.err, "hush") {
-		t.Errorf("exit %d, or it shows the token: %s%s", got.code, got.out, got.err)
+	if got := runBurst(t, "--admin-token=hush", url); got.code != exitOK || strings.Contains(got.out+got.err, "hush") {
+		t.Errorf("exit %d, or the output has the token: %s%s", got.code, got.out, got.err)
 	}
 	t.Setenv("LAB_ADMIN_TOKEN", "hush")
-	if got := fire(t, url); got.code != exitOK {
+	if got := runBurst(t, url); got.code != exitOK {
 		t.Errorf("from the variable: exit %d: %s", got.code, got.err)
 	}
 	os.Unsetenv("LAB_ADMIN_TOKEN")
@@ -120,12 +120,12 @@ func TestBurstResetsWithTheAdminToken(t *testing.T) {
 	t.Chdir(composeDir)
 	t.Setenv("NGINX_PORT", url[strings.LastIndex(url, ":")+1:])
 	t.Setenv("ADMIN_TOKEN", "hush")
-	if got := fire(t); got.code != exitOK {
+	if got := runBurst(t); got.code != exitOK {
 		t.Errorf("the lab of the checkout: exit %d: %s", got.code, got.err)
 	}
 }
 
-func TestBurstTakesTheAddressOfABalancerAndNoMore(t *testing.T) {
+func TestBurstRejectsOtherURLs(t *testing.T) {
 	for _, url := range []string{
 		"https://127.0.0.1:1", "127.0.0.1:1", "localhost:1", "http://127.0.0.1", "http://", "ftp://127.0.0.1:1", "http://127.0.0.1:port",
 		"http://127.0.0.1:99999",
@@ -137,20 +137,20 @@ func TestBurstTakesTheAddressOfABalancerAndNoMore(t *testing.T) {
 			t.Errorf("%s: exit %d: %s", url, got.code, got.err)
 		}
 	}
-	if got := fire(t, pair(t)+"/"); got.code != exitOK { // as a browser's line has it
+	if got := runBurst(t, startPair(t)+"/"); got.code != exitOK { // as copied from a browser
 		t.Errorf("with a slash: exit %d: %s", got.code, got.err)
 	}
 }
 
-func TestBurstOfTooManyIsRefusedBeforeAnybodyIsAsked(t *testing.T) {
+func TestBurstRejectsWrongSizes(t *testing.T) {
 	for flag, word := range map[string]string{
-		"--instances=1": "from 2", "--instances=21": "one of both",
+		"--instances=1": "from 2", "--instances=21": "--drivers (20)",
 		"--users=7": "even", "--drivers=0": "from 2", "--versions=v99": "v99", "--rounds=0": "from 1",
 	} {
 		wantSentence(t, app(t.Context(), "burst", flag, "http://127.0.0.1:1"), exitUsage, word)
 	}
 }
 
-func TestBurstOnNobodySaysWhoKnowsMore(t *testing.T) {
+func TestBurstWithoutInstances(t *testing.T) {
 	wantSentence(t, app(t.Context(), "burst", "http://127.0.0.1:1"), 69, "127.0.0.1:1", "refused", "app status")
 }

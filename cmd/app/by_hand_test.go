@@ -18,8 +18,8 @@ import (
 	"locklab/internal/testenv"
 )
 
-// Each block of docs/run-by-hand.md stands alone, and the last one stops everything. The ports and the folder of the page are replaced, so
-// that nothing on this machine is in the way.
+// Every block of docs/run-by-hand.md works on its own, and the last one stops everything. The test replaces the ports and the folder of the
+// page by free ones.
 func TestInstancesByHand(t *testing.T) {
 	testenv.Check(t, testenv.Pages)
 	t.Parallel()
@@ -29,9 +29,9 @@ func TestInstancesByHand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := blocks(elsewhere(t, page(t, "docs/run-by-hand.md"), t.TempDir()))
+	all := blocks(moveToFreePorts(t, page(t, "docs/run-by-hand.md"), t.TempDir()))
 	if len(all) != 7 {
-		t.Fatalf("the page has %d blocks, want one that builds, five that serve and one that stops", len(all))
+		t.Fatalf("the page has %d blocks; want one to build, five to serve and one to stop", len(all))
 	}
 	serve, stop := all[1:6], all[6]
 	defer func() {
@@ -44,19 +44,19 @@ func TestInstancesByHand(t *testing.T) {
 	}()
 	for _, block := range serve {
 		listen := "127.0.0.1:" + freePort(t)
-		cmd := exec.Command("sh", "-c", strings.Replace(block, "./app ", ready(block)+"exec '"+self+"' ", 1))
+		cmd := exec.Command("sh", "-c", strings.Replace(block, "./app ", clusterCheck(block)+"exec '"+self+"' ", 1))
 		cmd.Dir = t.TempDir()
 		cmd.Env = append(os.Environ(), "LAB_LISTEN="+listen, "LAB_START_TIMEOUT=30s")
-		if !strings.Contains(block, "--redis ") { // the default's port was replaced, too
+		if !strings.Contains(block, "--redis ") { // it uses the default port, which was replaced
 			cmd.Env = append(cmd.Env, "LAB_REDIS=127.0.0.1:"+regexp.MustCompile(`--port (\d+)`).FindStringSubmatch(block)[1])
 		}
-		said, err := os.CreateTemp(t.TempDir(), "said")
+		logFile, err := os.CreateTemp(t.TempDir(), "log")
 		if err != nil {
 			t.Fatal(err)
 		}
-		cmd.Stdout, cmd.Stderr = said, said
+		cmd.Stdout, cmd.Stderr = logFile, logFile
 		t.Cleanup(func() {
-			if text, _ := os.ReadFile(said.Name()); t.Failed() {
+			if text, _ := os.ReadFile(logFile.Name()); t.Failed() {
 				t.Logf("%s%s", block, text)
 			}
 		})
@@ -83,17 +83,17 @@ func TestInstancesByHand(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
-// ready is a command that fails unless all nodes of a block's cluster serve; of another block it is empty.
-func ready(block string) string {
+// clusterCheck returns a command that fails unless every node of the block's cluster is up, or nothing for a block without a cluster.
+func clusterCheck(block string) string {
 	if !strings.Contains(block, "--cluster create") {
 		return ""
 	}
 	ports, _, _ := strings.Cut(strings.TrimPrefix(block, "for p in "), ";")
-	return "for p in " + ports + "; do redis-cli -p $p cluster info | grep -q cluster_state:ok || { echo $p does not serve; exit 1; }; done\n"
+	return "for p in " + ports + "; do redis-cli -p $p cluster info | grep -q cluster_state:ok || { echo $p is down; exit 1; }; done\n"
 }
 
-// elsewhere replaces each port of a page by a free one, and the folder for the servers' files by dir.
-func elsewhere(t *testing.T, text, dir string) string {
+// moveToFreePorts replaces each port in text by a free one, and the folder for the servers' files by dir.
+func moveToFreePorts(t *testing.T, text, dir string) string {
 	moved := map[string]string{}
 	text = regexp.MustCompile(`\b(6[34]\d\d|71\d\d|264\d\d)\b`).ReplaceAllStringFunc(text, func(port string) string {
 		for moved[port] == "" {
@@ -106,7 +106,7 @@ func elsewhere(t *testing.T, text, dir string) string {
 	return strings.ReplaceAll(text, "/tmp/lab-", dir+"/lab-")
 }
 
-// freePort is one on which nothing listens, nor on the port 10000 above it, where a node of a cluster listens, too.
+// freePort returns a port that is free together with the port 10000 above it, which a cluster node uses, too.
 func freePort(t *testing.T) string {
 	t.Helper()
 	for {

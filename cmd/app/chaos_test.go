@@ -14,10 +14,11 @@ import (
 	"locklab/topology"
 )
 
-// chaosFor is shorter than P9 and G9, which last a minute. A check of the token at the write only loses about 150 views in this time.
+// chaosFor is shorter than in P9 and G9, which last a minute. If the token were checked only at the write, about 150 views would be lost in
+// this time.
 const chaosFor = 8 * time.Second
 
-// No fault of the lock loses an update, because pview and order register the fencing token at the read.
+// No lock fault loses an update, because pview and order register the fencing token when they read.
 func TestNoFaultOfTheLockLosesAnUpdate(t *testing.T) {
 	t.Parallel()
 	testenv.Slow(t)
@@ -26,7 +27,8 @@ func TestNoFaultOfTheLockLosesAnUpdate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	chaos, replaced := services.Chaos{Version: "v3", For: chaosFor}, services.Chaos{Version: "v3", For: chaosFor, Topology: topology.Sentinel}
+	chaos := services.Chaos{Version: "v3", For: chaosFor}
+	withFailovers := services.Chaos{Version: "v3", For: chaosFor, Topology: topology.Sentinel}
 	for _, c := range []struct {
 		name   string
 		run    experiments.Scenario
@@ -35,10 +37,10 @@ func TestNoFaultOfTheLockLosesAnUpdate(t *testing.T) {
 	}{
 		{"views", chaos.Views, services.LostViews, 4},
 		{"orders", chaos.Orders, history.Winners, 4},
-		{"orders with failovers", replaced.Orders, history.Winners, 5},
+		{"orders with failovers", withFailovers.Orders, history.Winners, 5},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if c.name != "views" { // one of the kind
+			if c.name != "views" { // make test runs one case
 				testenv.Check(t, testenv.Whole)
 			}
 			e := experiments.Experiment{Variants: []experiments.Variant{{Name: "it", Run: c.run}}}
@@ -53,8 +55,7 @@ func TestNoFaultOfTheLockLosesAnUpdate(t *testing.T) {
 				}
 			}
 			if n[history.Fault] != c.faults || n[history.Write]+n[history.Win] == 0 {
-				t.Errorf("%d kinds of faults happened, not %d, beside %d views and %d wins",
-					n[history.Fault], c.faults, n[history.Write], n[history.Win])
+				t.Errorf("%d kinds of faults, want %d; %d views, %d wins", n[history.Fault], c.faults, n[history.Write], n[history.Win])
 			}
 			if found := c.check(r.Events); len(found) > 0 {
 				t.Errorf("%d violations, the first: %s", len(found), found[0].What)

@@ -16,6 +16,7 @@ import (
 	"locklab/versions"
 )
 
+// "all" leaves out versions that cannot run. A named version that cannot run is an error, and so is any with LAB_REQUIRE=all.
 func TestVersionsThatCannotRun(t *testing.T) {
 	t.Setenv("LAB_REQUIRE", "")
 	noRedLock := func(v versions.Version) error {
@@ -24,14 +25,14 @@ func TestVersionsThatCannotRun(t *testing.T) {
 		}
 		return nil
 	}
-	all := bursts{Versions: []string{"all"}}
+	all := burstFlags{Versions: []string{"all"}}
 	leftOut, err := all.choose(noRedLock)
 	if err != nil || slices.Contains(all.Versions, "v4") || len(all.Versions) != len(versions.Names())-1 ||
 		!slices.Equal(leftOut, []string{"v4 (RedLock) is left out: lockd is missing (Debian: apt-get install lockd)"}) {
-		t.Errorf("of all there are %v, without %q (%v)", all.Versions, leftOut, err)
+		t.Errorf("all: got %v, left out %q (%v)", all.Versions, leftOut, err)
 	}
-	named := bursts{Versions: []string{"v3", "v4"}}
-	refused := func(err error, want ...string) {
+	named := burstFlags{Versions: []string{"v3", "v4"}}
+	wantUnavailable := func(err error, want ...string) {
 		t.Helper()
 		var exit exitError
 		if !errors.As(err, &exit) || exit.code != exitUnavailable {
@@ -44,14 +45,14 @@ func TestVersionsThatCannotRun(t *testing.T) {
 		}
 	}
 	_, err = named.choose(noRedLock)
-	refused(err, "--versions")
+	wantUnavailable(err, "--versions")
 	t.Setenv("LAB_REQUIRE", "all")
 	all.Versions = []string{"all"}
 	_, err = all.choose(noRedLock)
-	refused(err, "LAB_REQUIRE")
+	wantUnavailable(err, "LAB_REQUIRE")
 }
 
-// All versions that can run here run, also those that the default leaves out.
+// --versions=all runs every version that can run here, also those that the default leaves out.
 func TestDemoOfAllVersions(t *testing.T) {
 	t.Parallel()
 	testenv.Slow(t)
@@ -64,17 +65,17 @@ func TestDemoOfAllVersions(t *testing.T) {
 			t.Errorf("%d versions ran, want %d", len(result.Pageview), want)
 		}
 		if testenv.ZooKeeper.Met() && testenv.Etcd.Met() && testenv.Memcached.Met() && len(result.LeftOut) != 0 {
-			t.Errorf("every server is there, and it leaves out %q", result.LeftOut)
+			t.Errorf("every server is installed, but the demo leaves out %q", result.LeftOut)
 		}
 		for _, sentence := range result.LeftOut {
 			if !strings.Contains(sentence, "apt-get install ") {
-				t.Errorf("it does not say what to install: %s", sentence)
+				t.Errorf("no package to install in: %s", sentence)
 			}
 		}
 	})
 }
 
-// Where no etcd is, all versions are those that run without a build. For v7 by its name one is built, before what has a bound.
+// Without etcd, "all" leaves v7 out. Naming v7 builds etcd, before the start timeout begins.
 func TestDemoWithoutEtcd(t *testing.T) {
 	t.Parallel()
 	testenv.Slow(t)
@@ -82,28 +83,28 @@ func TestDemoWithoutEtcd(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(path, "go"), []byte("#!/bin/sh\nexit 1\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	without := func(args ...string) output {
+	runWithoutEtcd := func(args ...string) output {
 		cmd := process(t, append([]string{"demo", "--embedded", "--users=20", "--think=1ms"}, args...)...)
 		cmd.Env = append(os.Environ(), "PATH="+path, "HOME="+home, "XDG_CACHE_HOME="+home, "LAB_REQUIRE=")
-		var out, said bytes.Buffer
-		cmd.Stdout, cmd.Stderr = &out, &said
+		var stdout, stderr bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &stdout, &stderr
 		_ = cmd.Run()
-		return output{code: cmd.ProcessState.ExitCode(), out: out.String(), err: said.String()}
+		return output{code: cmd.ProcessState.ExitCode(), out: stdout.String(), err: stderr.String()}
 	}
-	named := without("--versions=v7")
-	before, after, told := strings.Cut(named.err, "builds one now")
-	if named.code != exitUnavailable || !told || strings.Contains(before, "starting") || !strings.Contains(after, "go cannot build one") {
+	named := runWithoutEtcd("--versions=v7")
+	before, _, building := strings.Cut(named.err, "etcd is not on the PATH")
+	if named.code != exitUnavailable || !building || strings.Contains(before, "starting") {
 		t.Errorf("exit %d: %s", named.code, named.err)
 	}
-	all := without("--versions=all") // what 20 views show may be inconclusive
-	if strings.Contains(all.err, "builds one now") || all.code == exitUnavailable ||
-		!strings.Contains(all.out, "demo --versions v7 builds one") {
+	all := runWithoutEtcd("--versions=all") // a burst of 20 may be inconclusive
+	if strings.Contains(all.err, "etcd is not on the PATH") || all.code == exitUnavailable ||
+		!strings.Contains(all.out, "demo --versions v7") {
 		t.Errorf("exit %d: %s%s", all.code, all.out, all.err)
 	}
 }
 
-// The redis-server of Ubuntu 22.04 is too old for the lock's scripts. It is named, and miniredis takes its place. A command
-// that needs a real one ends with 69.
+// The redis-server of Ubuntu 22.04 is too old for the lock's scripts. The program warns and uses miniredis. A command that needs a real
+// server fails.
 func TestAnOldRedisServerIsNotUsed(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir()
@@ -111,39 +112,38 @@ func TestAnOldRedisServerIsNotUsed(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(path, "redis-server"), []byte(old), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	const named = "redis-server on the PATH is 6.0.16, and the lab needs 6.2 or newer"
 	for args, want := range map[string]struct {
 		code int
-		says []string
+		once []string
 	}{
-		"demo --users=2 --drivers=2 --think=1ms --versions=v3": {exitOK, []string{named + ". miniredis takes its place.\n"}},
-		"demo --topology=cluster":                              {exitUnavailable, []string{named + ": install its own package"}},
-		"lab run F02":                                          {exitUnavailable, []string{"F02-sentinel", named + ": install its own package"}},
-		"lab run R3 --trials=1":                                {exitOK, []string{named + ". miniredis takes its place.\n"}},
+		"demo --users=2 --drivers=2 --think=1ms --versions=v3": {exitOK, []string{"6.0.16", "Using miniredis"}},
+		"demo --topology=cluster":                              {exitUnavailable, []string{"--topology cluster", "6.0.16", "6.2"}},
+		"lab run F02":                                          {exitUnavailable, []string{"F02-sentinel", "6.0.16", "6.2"}},
+		"lab run R3 --trials=1":                                {exitOK, []string{"6.0.16", "Using miniredis"}},
 		"lab run R3 --embedded --trials=1":                     {exitOK, nil},
 	} {
 		cmd := process(t, strings.Fields(args)...)
 		cmd.Dir, cmd.Env = t.TempDir(), append(os.Environ(), "PATH="+path, "LAB_REQUIRE=")
-		var said bytes.Buffer
-		cmd.Stderr = &said
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
 		_ = cmd.Run()
-		for _, text := range want.says {
-			if strings.Count(said.String(), text) != 1 {
-				t.Errorf("%s says %q; want %q, once", args, said.String(), text)
+		for _, text := range want.once {
+			if strings.Count(stderr.String(), text) != 1 {
+				t.Errorf("%s: want %q once in %q", args, text, stderr.String())
 			}
 		}
-		if code := cmd.ProcessState.ExitCode(); code != want.code || len(want.says) == 0 && strings.Contains(said.String(), "6.0.16") {
-			t.Errorf("%s ends with %d, want %d: %s", args, code, want.code, said.String())
+		if code := cmd.ProcessState.ExitCode(); code != want.code || len(want.once) == 0 && strings.Contains(stderr.String(), "6.0.16") {
+			t.Errorf("%s: exit %d, want %d: %s", args, code, want.code, stderr.String())
 		}
 	}
 }
 
-// Instances tell which versions they have.
+// app burst asks the instances which versions they have.
 func TestBurstOfAllVersions(t *testing.T) {
-	t.Setenv("LAB_REQUIRE", "") // a version that is left out would be a failure
-	// In 100 ms both instances read an order before one writes it.
-	url := pair(t, "--order-think=100ms")
-	got := fireAt(t, "all", url)
+	t.Setenv("LAB_REQUIRE", "") // "all" would make a version that is left out an error
+	// 100 ms are enough for both instances to read an order before one writes it.
+	url := startPair(t, "--order-think=100ms")
+	got := runBurstOn(t, "all", url)
 	if got.code != exitOK {
 		t.Fatalf("exit %d: %s", got.code, got.err)
 	}
@@ -152,9 +152,9 @@ func TestBurstOfAllVersions(t *testing.T) {
 			t.Errorf("%q is missing in:\n%s", want, got.out)
 		}
 	}
-	wantSentence(t, app(t.Context(), "burst", "--versions=v4", url), exitUnavailable, "--versions names v4", "v4 needs --redlock")
+	wantSentence(t, app(t.Context(), "burst", "--versions=v4", url), exitUnavailable, "--versions", "v4 needs --redlock")
 	if err := (burst.Health{}).Lacks(versions.Version{Name: "v9"}); err != nil {
-		t.Errorf("an instance that does not tell lacks v9: %v", err)
+		t.Errorf("an instance that lists no versions lacks v9: %v", err)
 	}
 }
 

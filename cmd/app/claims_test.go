@@ -15,14 +15,15 @@ import (
 	"locklab/stack"
 )
 
-// kinds are experiments on instances, one of each kind: `make test` runs these. The demo's tests send the same bursts to all versions.
+// kinds has one experiment on instances of each kind. `make test` runs only these. The tests of the demo send the same bursts to all
+// versions.
 var kinds = []string{"P1", "P3", "G1", "G5", "R0"}
 
-// shortened are experiments of a minute a variant: TestNoFaultOfTheLockLosesAnUpdate runs them for a shorter time.
+// shortened are experiments that take a minute per variant. TestNoFaultOfTheLockLosesAnUpdate runs shorter ones.
 var shortened = []string{"P9", "G9"}
 
-// Every experiment on instances of the app comes to its verdict, also with the race detector: this test binary is the app. `make check
-// PART=lab` runs them once more with the app itself.
+// Every experiment on instances has the expected verdict. This test binary is the app, so the race detector covers the instances, too.
+// `make check PART=lab` repeats the experiments with the real app.
 func TestClaimsOnInstances(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

@@ -13,17 +13,17 @@ import (
 	"locklab/experiments/claims"
 )
 
-// completionCommand prints the code with which a shell asks this program how a line may go on.
+// completionCommand prints the shell code that asks this program for completions.
 type completionCommand struct {
-	Shell string `arg:"" enum:"bash,zsh,fish" help:"Shell: bash, zsh or fish."`
+	Shell string `arg:"" enum:"bash,zsh,fish" help:"Shell to print the code for: bash, zsh or fish."`
 }
 
-const bashCode = "complete -o default -o bashdefault -C %s app\n"
+const bashScript = "complete -o default -o bashdefault -C %s app\n"
 
-// codes are formats for the program's path, as a word of the shell.
-var codes = map[string]string{
-	"bash": bashCode,
-	"zsh":  "autoload -Uz compinit bashcompinit && compinit && bashcompinit\n" + bashCode,
+// completionScripts are format strings. Their argument is the program's path, quoted for the shell.
+var completionScripts = map[string]string{
+	"bash": bashScript,
+	"zsh":  "autoload -Uz compinit bashcompinit && compinit && bashcompinit\n" + bashScript,
 	"fish": `function __complete_app
     set -lx COMP_LINE (commandline -cp)
     test -z (commandline -ct); and set COMP_LINE "$COMP_LINE "
@@ -33,38 +33,37 @@ complete -f -c app -a "(__complete_app)"
 `,
 }
 
-// Run prints it.
 func (c *completionCommand) Run(std streams) error {
 	program, err := os.Executable()
 	if err != nil {
 		return err
 	}
 	if strings.Contains(program, "go-build") {
-		return misuse("go run removes its program, so no shell can ask it: go build -o app ./cmd/app && ./app completion %s", c.Shell)
+		return usageErrorf("completion needs a program that stays, and go run removes its own: go build -o app ./cmd/app && ./app completion %s",
+			c.Shell)
 	}
-	_, err = fmt.Fprint(std.out, completionCode(c.Shell, program))
+	_, err = fmt.Fprint(std.out, completionScript(c.Shell, program))
 	return err
 }
 
-func completionCode(shell, program string) string {
-	word := quoted(program)
-	if shell != "fish" { // the others evaluate the word once more
-		word = quoted(word)
+func completionScript(shell, program string) string {
+	word := shellQuote(program)
+	if shell != "fish" { // bash and zsh evaluate the word twice
+		word = shellQuote(word)
 	}
-	return fmt.Sprintf(codes[shell], word)
+	return fmt.Sprintf(completionScripts[shell], word)
 }
 
-// quoted is one word of a shell.
-func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+// shellQuote quotes text as one word of a shell.
+func shellQuote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
-// completing answers a shell that has set COMP_LINE, and then calls the parser's exit: the line may go on with these words. Otherwise it
-// does nothing.
-func completing(parser *kong.Kong) {
-	kongcompletion.Register(parser, kongcompletion.WithPredictor("experiment", complete.PredictFunc(numbers)))
+// handleCompletion prints the completions and calls the parser's exit function if a shell asks for them by setting COMP_LINE.
+func handleCompletion(parser *kong.Kong) {
+	kongcompletion.Register(parser, kongcompletion.WithPredictor("experiment", complete.PredictFunc(experimentNumbers)))
 }
 
-// numbers are the short ids of all experiments.
-func numbers(complete.Args) (all []string) {
+// experimentNumbers returns the short ids of all experiments, such as L03.
+func experimentNumbers(complete.Args) (all []string) {
 	for _, e := range claims.All() {
 		all = append(all, experiments.Number(e.ID))
 	}

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-func TestAShellCompletesCommandsFlagsValuesAndExperiments(t *testing.T) {
+func TestCompletion(t *testing.T) {
 	for line, want := range map[string][]string{
 		"app sta":                          {"status"},
 		"app lab r":                        {"run"},
@@ -26,11 +26,11 @@ func TestAShellCompletesCommandsFlagsValuesAndExperiments(t *testing.T) {
 		words := strings.Fields(got.out)
 		for _, word := range want {
 			if !slices.Contains(words, word) {
-				t.Errorf("%q: %q is not among %q (%s)", line, word, words, got.err)
+				t.Errorf("%q: %q is missing in %q (%s)", line, word, words, got.err)
 			}
 		}
 		if last := line[strings.LastIndex(line, " ")+1:]; slices.ContainsFunc(words, func(w string) bool { return !strings.HasPrefix(w, last) }) {
-			t.Errorf("%q: %q", line, words)
+			t.Errorf("%q: a completion does not begin with %q: %q", line, last, words)
 		}
 		if got.code != exitOK {
 			t.Errorf("%q: exit %d: %s", line, got.code, got.err)
@@ -38,8 +38,8 @@ func TestAShellCompletesCommandsFlagsValuesAndExperiments(t *testing.T) {
 	}
 }
 
-// bash asks the program of the code, whose path may have a space, and completes with its answer.
-func TestBashAsksTheProgram(t *testing.T) {
+// The completion script runs the program even if its path has spaces and quotes.
+func TestCompletionScriptRunsTheProgram(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "it's a folder", "app")
 	if err := os.Mkdir(filepath.Dir(program), 0o700); err != nil {
 		t.Fatal(err)
@@ -48,22 +48,22 @@ func TestBashAsksTheProgram(t *testing.T) {
 	if err := os.WriteFile(program, []byte("#!/bin/sh\necho \"answer to $COMP_LINE\"\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	command := regexp.MustCompile(`-C (.*) app`).FindStringSubmatch(completionCode("bash", program))
+	command := regexp.MustCompile(`-C (.*) app`).FindStringSubmatch(completionScript("bash", program))
 	if command == nil {
-		t.Fatalf("the code is %q", completionCode("bash", program))
+		t.Fatalf("the script is %q", completionScript("bash", program))
 	}
-	script := completionCode("bash", program) + "complete -p app; COMP_LINE='app sta' eval " + command[1]
+	script := completionScript("bash", program) + "complete -p app; COMP_LINE='app sta' eval " + command[1]
 	out, err := exec.CommandContext(t.Context(), "bash", "--norc", "-c", script).CombinedOutput()
 	if err != nil || !strings.HasSuffix(string(out), "answer to app sta\n") || !strings.HasPrefix(string(out), "complete ") {
 		t.Errorf("%v: %s", err, out)
 	}
 }
 
-func TestCompletionNeedsAShellItKnowsAndAProgramThatStays(t *testing.T) {
+func TestCompletionMisuse(t *testing.T) {
 	if got := app(t.Context(), "completion", "tcsh"); got.code != exitUsage || !strings.Contains(got.err, "bash") {
 		t.Errorf("exit %d: %s", got.code, got.err)
 	}
-	// The program of a test is one of `go run`, too.
+	// A test binary lies in a temporary folder, like the program of `go run`.
 	if got := app(t.Context(), "completion", "zsh"); got.code != exitUsage || !strings.Contains(got.err, "go build -o app") {
 		t.Errorf("exit %d: %s", got.code, got.err)
 	}

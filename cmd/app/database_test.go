@@ -13,8 +13,8 @@ import (
 	"locklab/internal/testenv"
 )
 
-// The database of v5 hangs, or is out of reach, while the instance runs: each answer comes within a bound and names the server. When it is
-// back, so is v5.
+// The database of v5 hangs or is unreachable while the instance runs. Each response comes in time and names the server. v5 recovers with
+// the database.
 func TestTheDatabaseOfTheLocksGoesAway(t *testing.T) {
 	t.Parallel()
 	testenv.Needs(t, testenv.MariaDB)
@@ -32,8 +32,8 @@ func TestTheDatabaseOfTheLocksGoesAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	dsn.Addr = proxy.Addr
-	instance := serving(t, testenv.Redis(t, false), "--lease=3s", "--database=mysql:"+dsn.FormatDSN())
-	awaitWorks(t, instance, "v5")
+	instance := startInstance(t, testenv.Redis(t, false), "--lease=3s", "--database=mysql:"+dsn.FormatDSN())
+	waitUntilWorking(t, instance, "v5")
 	for _, fault := range []struct {
 		name   string
 		do     func()
@@ -51,13 +51,13 @@ func TestTheDatabaseOfTheLocksGoesAway(t *testing.T) {
 				t.Errorf("%s, %s: %d %s; want 503 naming %s", fault.name, request, status, body, proxy.Addr)
 			}
 			if took := time.Since(began); took > 20*time.Second {
-				t.Errorf("%s, %s: it took %s", fault.name, request, took)
+				t.Errorf("%s, %s: took %s", fault.name, request, took)
 			}
 		}
 		if status, _, body := ask(t, http.MethodPost, instance.URL+"/v3/pview"); status != http.StatusOK {
-			t.Errorf("%s: v3 needs no database: %d %s", fault.name, status, body)
+			t.Errorf("%s: v3 must not need the database: %d %s", fault.name, status, body)
 		}
 		fault.remove()
-		awaitWorks(t, instance, "v5")
+		waitUntilWorking(t, instance, "v5")
 	}
 }

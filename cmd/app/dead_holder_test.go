@@ -17,8 +17,8 @@ import (
 	"locklab/stack/compose"
 )
 
-// defaultOf is the default of a flag of serve.
-func defaultOf(t *testing.T, field string) time.Duration {
+// flagDefault returns the default of a flag of app serve.
+func flagDefault(t *testing.T, field string) time.Duration {
 	t.Helper()
 	f, found := reflect.TypeFor[serveCommand]().FieldByName(field)
 	d, err := time.ParseDuration(f.Tag.Get("default"))
@@ -28,7 +28,8 @@ func defaultOf(t *testing.T, field string) time.Duration {
 	return d
 }
 
-// A request that waits for a dead holder needs the rest of its wait for the queue. So the lease is at most half of the wait.
+// A request that has waited for the lease of a dead holder needs the rest of its wait for the queue. So the lease is at most half of the
+// wait.
 func TestTheDefaultLeaseIsShorterThanTheDefaultWait(t *testing.T) {
 	testenv.WithoutShell(t, composeDir)
 	project, err := compose.Load(t.Context(), composeDir, "")
@@ -36,7 +37,7 @@ func TestTheDefaultLeaseIsShorterThanTheDefaultWait(t *testing.T) {
 		t.Fatal(err)
 	}
 	for where, of := range map[string]func(flag, variable string) string{
-		"serve":                func(flag, _ string) string { return defaultOf(t, flag).String() },
+		"serve":                func(flag, _ string) string { return flagDefault(t, flag).String() },
 		"docker-compose.yml's": func(_, variable string) string { return project.Variable(variable) },
 	} {
 		lease, err := time.ParseDuration(of("Lease", "LEASE"))
@@ -50,7 +51,7 @@ func TestTheDefaultLeaseIsShorterThanTheDefaultWait(t *testing.T) {
 	}
 }
 
-// The default lease and wait, at three tenths. All drivers of the living instance wait when the holder's instance is killed.
+// The instance of a lock holder is killed while all drivers of another instance wait. Lease and wait are three tenths of their defaults.
 func TestWaitersSurviveAKilledHolder(t *testing.T) {
 	t.Parallel()
 	testenv.Slow(t)
@@ -58,10 +59,10 @@ func TestWaitersSurviveAKilledHolder(t *testing.T) {
 	node := testenv.Redis(t, false)
 	flags := []string{
 		"--database=sqlite:" + filepath.Join(t.TempDir(), "orders.db"),
-		fmt.Sprintf("--lease=%s", defaultOf(t, "Lease")*3/10), fmt.Sprintf("--wait=%s", defaultOf(t, "Wait")*3/10),
+		fmt.Sprintf("--lease=%s", flagDefault(t, "Lease")*3/10), fmt.Sprintf("--wait=%s", flagDefault(t, "Wait")*3/10),
 	}
-	holder := serving(t, node, append(flags, "--order-think=1h")...)
-	living := serving(t, node, append(flags, "--order-think=0s")...)
+	holder := startInstance(t, node, append(flags, "--order-think=1h")...)
+	living := startInstance(t, node, append(flags, "--order-think=0s")...)
 	ask(t, http.MethodPost, holder.URL+"/orders")
 	grab := func(url string, driver int) (int, error) {
 		response, err := http.Post(fmt.Sprintf("%s/v3/orders/1/grab?driver=%d", url, driver), "", nil)
@@ -79,7 +80,7 @@ func TestWaitersSurviveAKilledHolder(t *testing.T) {
 	for driver := range drivers {
 		go func() { code, _ := grab(living.URL, driver+1); status <- code }()
 	}
-	testenv.Eventually(t, "all of them wait", func() bool { // one has the turn of its process, the others are in its queue
+	testenv.Eventually(t, "all of them wait", func() bool { // one waits in Redis, the others in the queue of the process
 		_, _, metrics := ask(t, http.MethodGet, living.URL+"/metrics")
 		return strings.Contains(metrics, fmt.Sprintf("locklab_gate_waiting{version=\"v3\"} %d\n", drivers-1))
 	})
@@ -93,14 +94,14 @@ func TestWaitersSurviveAKilledHolder(t *testing.T) {
 	}
 }
 
-// The warning says what to set, and the instance serves all the same.
-func TestALeaseThatOutlivesTheWaitIsAWarning(t *testing.T) {
+// A lease that is not shorter than the wait is only a warning.
+func TestLeaseLongerThanWait(t *testing.T) {
 	node := testenv.Redis(t, false)
 	for lease, want := range map[string]bool{"--lease=3s": true, "--lease=2900ms": false} {
-		instance := serving(t, node, "--wait=3s", lease)
-		ask(t, http.MethodGet, instance.URL+"/healthz") // it is served after the warning
-		if got := strings.Contains(instance.Log(), "set --lease (LAB_LEASE) below --wait (LAB_WAIT)"); got != want {
-			t.Errorf("%s with --wait=3s warns: %v; it says %s", lease, got, instance.Log())
+		instance := startInstance(t, node, "--wait=3s", lease)
+		ask(t, http.MethodGet, instance.URL+"/healthz") // the warning comes before the first response
+		if got := strings.Contains(instance.Log(), "LAB_LEASE"); got != want {
+			t.Errorf("%s with --wait=3s warns: %v, want %v; log: %s", lease, got, want, instance.Log())
 		}
 	}
 }

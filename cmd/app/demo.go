@@ -19,19 +19,19 @@ import (
 )
 
 type demoCommand struct {
-	bursts
-	Topology  string        `default:"single" enum:"single,master-slave,sentinel,cluster" placeholder:"KIND" help:"Topology of Redis: ${enum}; all but single need a real redis-server."`
-	Think     time.Duration `default:"100ms" help:"Time a driver thinks between reading and writing the order."`
+	burstFlags
+	Topology  string        `default:"single" enum:"single,master-slave,sentinel,cluster" placeholder:"KIND" help:"Redis topology: ${enum}. All but single need a real redis-server."`
+	Think     time.Duration `default:"100ms" help:"Time a driver waits between reading and writing the order."`
 	Instances int           `default:"2" placeholder:"N" help:"Number of instances, from 2 to 32."`
-	Listen    string        `default:"127.0.0.1:0" placeholder:"HOST:PORT" help:"Address of the balancer; port 0 takes a free one."`
-	Keep      bool          `help:"Keep everything running afterwards, until Ctrl-C."`
-	Embedded  bool          `help:"Use miniredis although a redis-server is there."`
+	Listen    string        `default:"127.0.0.1:0" placeholder:"HOST:PORT" help:"Address for the load balancer to listen on; port 0 picks a free port."`
+	Keep      bool          `help:"Keep everything running until Ctrl-C."`
+	Embedded  bool          `help:"Use the embedded miniredis even if redis-server is installed."`
 }
 
-// startWithin bounds the start of everything, a cluster too.
-const startWithin = time.Minute
+// stackStartTimeout is long enough to start a Redis Cluster.
+const stackStartTimeout = time.Minute
 
-// demoNext is what can be tried next on this machine.
+// demoNext returns what to try next. It suggests a cluster only if this machine has redis-server.
 func demoNext() string {
 	next := fmt.Sprintf("Next:    %s demo --keep                everything stays up, with curl lines to try\n", self())
 	if stack.RealRedis() {
@@ -42,55 +42,55 @@ func demoNext() string {
 
 func (c *demoCommand) validate() error {
 	if err := cmp.Or(
-		c.bursts.validate(), within("--think", c.Think, 0, 10*time.Second), c.eachGetsOne(c.Instances),
+		c.burstFlags.validate(), validateRange("--think", c.Think, 0, 10*time.Second), c.validateInstances(c.Instances),
 	); err != nil {
 		return err
 	}
 	if c.Topology != "single" && c.Embedded {
-		return misuse("--embedded is given with --topology %s; miniredis has single only: drop one of the two", c.Topology)
+		return usageErrorf("--embedded does not work with --topology %s, because miniredis supports only single; drop one of the two", c.Topology)
 	}
 	if err := stack.RedisServer.Missing(); err != nil && c.Topology != "single" {
 		return unavailable(fmt.Errorf("--topology %s needs a real redis-server: %w", c.Topology, err))
 	}
-	return address("--listen", c.Listen)
+	return validateAddress("--listen", c.Listen)
 }
 
-// tellOldRedis names a redis-server that is too old, unless the user wants miniredis anyway.
-func tellOldRedis(say func(string), embedded bool) {
+// warnOldRedis warns about a redis-server that is too old to be used, unless the user chose miniredis anyway.
+func warnOldRedis(say func(string), embedded bool) {
 	if err := stack.RedisServer.TooOld(); err != nil && !embedded {
-		say(fmt.Sprintf("%v. miniredis takes its place.", err))
+		say(fmt.Sprintf("%v. Using miniredis instead.", err))
 	}
 }
 
-// runsNow says why a version cannot run here without a build, which takes minutes.
-func runsNow(v versions.Version) error {
+// checkVersion returns why v cannot run here right away. Building etcd first would take minutes.
+func checkVersion(v versions.Version) error {
 	err := stack.Missing(string(v.Needs))
 	if err == nil && v.Needs == versions.Etcd && !stack.EtcdIsThere() {
-		err = fmt.Errorf("etcd is missing (%s), and demo --versions %s builds one", stack.EtcdServer.Install(), v.Name)
+		err = fmt.Errorf("etcd is missing (%s; demo --versions %s builds it)", stack.EtcdServer.Install(), v.Name)
 	}
 	return err
 }
 
-// prepare chooses the versions. All of them are those that run without a build. For v7 by its name, an etcd is built where there is none.
+// prepare chooses the versions to run. It builds etcd if the user named v7 and etcd is missing; "all" includes only what runs right away.
 func (c *demoCommand) prepare(ctx context.Context, std streams) (leftOut []string, err error) {
 	if slices.Equal(c.Versions, []string{allVersions}) {
-		return c.choose(runsNow)
+		return c.choose(checkVersion)
 	}
 	leftOut, err = c.choose(func(v versions.Version) error { return stack.Missing(string(v.Needs)) })
-	if err == nil && slices.Contains(versions.Needs(c.Versions...), versions.Etcd) {
-		if err = preparedEtcd(ctx, std.say); err != nil {
+	if err == nil && slices.Contains(versions.RequiredServers(c.Versions...), versions.Etcd) {
+		if err = prepareEtcd(ctx, std.say); err != nil {
 			err = unavailable(err)
 		}
 	}
 	return leftOut, err
 }
 
-// Run starts the stack, runs every version, prints what was left, and stops the stack.
+// Run starts the servers and instances, sends the bursts, prints and judges the results, and stops everything.
 func (c *demoCommand) Run(ctx context.Context, std streams) (err error) {
 	if err := c.validate(); err != nil {
 		return err
 	}
-	tellOldRedis(std.say, c.Embedded)
+	warnOldRedis(std.say, c.Embedded)
 	leftOut, err := c.prepare(ctx, std)
 	if err != nil {
 		return err
@@ -105,20 +105,20 @@ func (c *demoCommand) Run(ctx context.Context, std streams) (err error) {
 		err = errors.Join(err, s.Close())
 		tell.Done()
 	}()
-	running, result, err := c.startAndPlay(ctx, s, tell)
+	running, result, err := c.startAndSend(ctx, s, tell)
 	tell.Done()
-	if err := stopped(ctx, err, "nothing is judged"); err != nil {
+	if err := commandError(ctx, err, "nothing was judged"); err != nil {
 		return err
 	}
 	result.LeftOut = leftOut
 	keep := func() {}
 	if c.Keep {
-		page, err := c.page(ctx, running)
+		page, err := c.mountPage(ctx, running)
 		if err != nil {
 			return err
 		}
 		keep = func() {
-			keeping(std.err, result, page != nil)
+			printKept(std.err, result, page != nil)
 			<-ctx.Done()
 			if page != nil {
 				page.Wait()
@@ -128,13 +128,12 @@ func (c *demoCommand) Run(ctx context.Context, std streams) (err error) {
 	return c.finish(result, std, demoNext(), keep)
 }
 
-// startAndPlay starts the servers, the instances of this very binary and the balancer, and sends the bursts. An error means that they were
-// not all sent.
-func (c *demoCommand) startAndPlay(
+// startAndSend starts the servers, the balancer, and instances of this binary, and sends the bursts. It fails unless all bursts were sent.
+func (c *demoCommand) startAndSend(
 	ctx context.Context, s *stack.Stack, tell *progress.Line,
 ) (running burst.Running, result *burst.Results, err error) {
 	began := time.Now()
-	starting, cancel := context.WithTimeout(ctx, startWithin)
+	startCtx, cancel := context.WithTimeout(ctx, stackStartTimeout)
 	defer cancel()
 	self, err := os.Executable()
 	if err != nil {
@@ -142,13 +141,14 @@ func (c *demoCommand) startAndPlay(
 	}
 	service := burst.Service{
 		App: []string{self, "serve"}, Topology: c.Topology, Real: stack.RealRedis() && !c.Embedded,
-		Servers: versions.Needs(slices.Concat(versions.Defaults(), c.Versions)...), Instances: c.Instances, Think: c.Think, Listen: c.Listen,
+		Servers:   versions.RequiredServers(slices.Concat(versions.DefaultNames(), c.Versions)...),
+		Instances: c.Instances, Think: c.Think, Listen: c.Listen,
 	}
 	redis := "miniredis"
 	if service.Real {
 		redis = "redis-server"
 	}
-	running, err = service.Start(starting, s, func(step string) { tell.Say(fmt.Sprintf("%s (%s, %s)", step, c.Topology, redis)) })
+	running, err = service.Start(startCtx, s, func(step string) { tell.Say(fmt.Sprintf("%s (%s, %s)", step, c.Topology, redis)) })
 	if err != nil {
 		return running, nil, err
 	}
@@ -165,28 +165,28 @@ func (c *demoCommand) startAndPlay(
 	return running, result, nil
 }
 
-// defaultStore is where commands save runs unless a flag says otherwise.
+// defaultStore is the folder in which the live page of a demo saves its runs.
 const defaultStore = "store"
 
-// page puts the live page before the instances, at /ui/ of the balancer. It returns nil when other machines reach the balancer, because
-// everybody who reaches the page can start runs.
-func (c *demoCommand) page(ctx context.Context, running burst.Running) (*web.Server, error) {
+// mountPage serves the live page at /ui/ of the balancer. It returns nil if other machines can reach the balancer, because anyone who can
+// open the page can start runs.
+func (c *demoCommand) mountPage(ctx context.Context, running burst.Running) (*web.Server, error) {
 	if !isLoopback(c.Listen) {
 		return nil, nil
 	}
 	lab := labServeCommand{Out: defaultStore, Embedded: c.Embedded}
-	page, err := lab.page(ctx, nil, func(context.Context, func(string)) (burst.Running, error) { return running, nil })
-	if err := stopped(ctx, err, "nothing is kept"); err != nil {
+	page, err := lab.newPage(ctx, nil, func(context.Context, func(string)) (burst.Running, error) { return running, nil })
+	if err := commandError(ctx, err, "nothing was kept"); err != nil {
 		return nil, err
 	}
 	running.Balancer.Handle("/ui/", page.Handler())
 	return page, nil
 }
 
-// keeping says where everything listens while it is kept.
-func keeping(to io.Writer, r *burst.Results, page bool) {
-	fmt.Fprintf(to, "\nAll of it keeps running until Ctrl-C.\n  balancer  %s\n", r.URL)
-	if page {
+// printKept prints where everything listens, and commands to try.
+func printKept(to io.Writer, r *burst.Results, hasPage bool) {
+	fmt.Fprintf(to, "\nEverything keeps running until Ctrl-C.\n  balancer  %s\n", r.URL)
+	if hasPage {
 		fmt.Fprintf(to, "  live page %s/ui/\n", r.URL)
 	}
 	for _, i := range r.Instances {

@@ -17,7 +17,7 @@ import (
 	"locklab/internal/testenv"
 )
 
-// However the demo ends, nothing may be left: no process, no port, no file.
+// However the demo ends, it leaves no process, port or file behind.
 func TestDemoLeavesNothing(t *testing.T) {
 	testenv.Slow(t)
 	testenv.Engines(t, func(t *testing.T, real bool) {
@@ -42,8 +42,8 @@ func TestDemoLeavesNothing(t *testing.T) {
 					testenv.Eventually(t, addr+" is closed", func() bool { return !listens(addr) })
 				}
 				testenv.Eventually(t, "the directory is empty", func() bool {
-					left, err := os.ReadDir(dir)
-					return err == nil && len(left) == 0
+					entries, err := os.ReadDir(dir)
+					return err == nil && len(entries) == 0
 				})
 				testenv.Eventually(t, "no process has the directory on its command line", func() bool { return len(testenv.Processes(dir)) == 0 })
 			})
@@ -51,7 +51,7 @@ func TestDemoLeavesNothing(t *testing.T) {
 	})
 }
 
-// The lines to try that a kept demo shows work as pasted.
+// The commands that a kept demo prints work when pasted.
 func TestTheLinesOfAKeptDemo(t *testing.T) {
 	t.Parallel()
 	testenv.Needs(t, testenv.Curl)
@@ -64,16 +64,16 @@ func TestTheLinesOfAKeptDemo(t *testing.T) {
 	}()
 	_, lines := kept(t, cmd)
 	if len(lines) != 6 {
-		t.Errorf("it shows %q", lines)
+		t.Errorf("the demo prints %q", lines)
 	}
 	for _, line := range lines {
 		if code, err := answerOf(line); err != nil || code != "200" && code != "201" {
-			t.Errorf("%s answers %s (%v)", line, code, err)
+			t.Errorf("%s: status %s (%v)", line, code, err)
 		}
 	}
 }
 
-// kept starts a demo and returns, when it keeps running, where it listens and what can be tried there.
+// kept starts a demo with --keep, and returns the addresses and the commands that it prints when it is ready.
 func kept(t *testing.T, cmd *exec.Cmd) (addrs, try []string) {
 	t.Helper()
 	progress, err := cmd.StderrPipe()
@@ -96,7 +96,7 @@ func kept(t *testing.T, cmd *exec.Cmd) (addrs, try []string) {
 		}
 	}
 	if len(addrs) != 3 {
-		t.Fatalf("it listens at %v, want a balancer and two instances", addrs)
+		t.Fatalf("the demo listens at %v, want a balancer and two instances", addrs)
 	}
 	go func() { _, _ = io.Copy(io.Discard, progress) }()
 	return addrs, try

@@ -16,24 +16,23 @@ import (
 	"locklab/stack/compose"
 )
 
-// fakeDocker is a script before everything on the PATH, and what it answers. No call of these tests
-// may reach a real docker: the lab may be up on this machine.
+// fakeDocker is a docker script that comes first on the PATH. The tests must never reach the real docker, because a lab may be up on this
+// machine.
 type fakeDocker struct {
 	t     *testing.T
 	calls string // file with a line for each call
 
-	ps    string // of docker compose ps
-	ports string // that containers of the lab hold, as docker ps prints them
-	up    string // a script for docker compose up
-	first string // cases of a shell, before all others
+	ps    string // output of docker compose ps
+	ports string // ports of the lab's containers, as docker ps prints them
+	up    string // script to run for docker compose up
+	first string // shell cases to try before all others
 }
 
-// start puts it in place. By default all ports are this lab's own, so that it matters to no test
-// what runs on this machine.
+// start puts the script on the PATH. By default all ports belong to the lab, so that it does not matter what runs on this machine.
 func (d fakeDocker) start(t *testing.T) *fakeDocker {
 	t.Helper()
 	testenv.WithoutShell(t, composeDir)
-	t.Setenv("LAB_NET", "198.51.100") // nobody's, kept for examples (RFC 5737)
+	t.Setenv("LAB_NET", "198.51.100") // reserved for documentation (RFC 5737)
 	dir := t.TempDir()
 	d.t, d.calls = t, filepath.Join(dir, "calls")
 	script := fmt.Sprintf(`#!/bin/sh
@@ -53,7 +52,7 @@ END
 "logs "*) echo 'nginx: [emerg] host not found' >&2 ;;
 *) echo "the fake docker does not know: $*" >&2; exit 9 ;;
 esac
-`, d.calls, d.first, quote(started(t)), quote("locklab|locklab-all-1|"+cmp.Or(d.ports, "127.0.0.1:1-65535->1-65535/tcp")),
+`, d.calls, d.first, shellQuote(neededImages(t)), shellQuote("locklab|locklab-all-1|"+cmp.Or(d.ports, "127.0.0.1:1-65535->1-65535/tcp")),
 		d.ps, cmp.Or(d.up, "echo Started"))
 	if err := os.WriteFile(filepath.Join(dir, "docker"), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
@@ -62,8 +61,8 @@ esac
 	return &d
 }
 
-// started are the images that up needs: no load tool's.
-func started(t *testing.T) string {
+// neededImages returns the images that app up needs. The load tools are not among them.
+func neededImages(t *testing.T) string {
 	t.Helper()
 	project, err := compose.Load(t.Context(), composeDir, "")
 	if err != nil {
@@ -78,8 +77,8 @@ func started(t *testing.T) string {
 	return strings.Join(images, "\n")
 }
 
-// called are the calls that have the words, in their order.
-func (d *fakeDocker) called(words string) []string {
+// callsWith returns the calls that contain words, in order.
+func (d *fakeDocker) callsWith(words string) []string {
 	d.t.Helper()
 	text, err := os.ReadFile(d.calls)
 	if err != nil {
@@ -90,9 +89,7 @@ func (d *fakeDocker) called(words string) []string {
 	})
 }
 
-func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
-
-// psOutput is what docker compose ps prints of a topology, with nginx in this state.
+// psOutput returns what docker compose ps prints for a topology with nginx in the given state.
 func psOutput(t *testing.T, topology, nginx string) string {
 	t.Helper()
 	testenv.WithoutShell(t, composeDir)

@@ -18,24 +18,24 @@ import (
 )
 
 type doctorCommand struct {
-	Dir  string   `default:"." placeholder:"DIR" help:"Directory with docker-compose.yml."`
-	Skip []string `enum:"${checks}" placeholder:"NAME" help:"Checks to leave out (default: none): ${enum}."`
-	JSON bool     `name:"json" help:"Print the results as JSON, for programs."`
+	Dir  string   `default:"." placeholder:"DIR" help:"Directory that contains docker-compose.yml."`
+	Skip []string `enum:"${checks}" placeholder:"NAME" help:"Checks to skip (default: none): ${enum}."`
+	JSON bool     `name:"json" help:"Print the results as JSON."`
 }
 
-// Run checks this machine and says what is missing for a workshop.
+// Run checks whether this machine is ready for a workshop.
 func (c *doctorCommand) Run(ctx context.Context, std streams) error {
 	tell := progress.New(std.err)
 	tell.Say("checking this machine")
-	checks := slices.DeleteFunc(doctor.Checks(labIn(ctx, c.Dir)), func(check doctor.Check) bool {
+	checks := slices.DeleteFunc(doctor.Checks(readLab(ctx, c.Dir)), func(check doctor.Check) bool {
 		return slices.Contains(c.Skip, check.Name)
 	})
 	results := doctor.Run(ctx, checks)
 	tell.Done()
-	if err := stopped(ctx, nil, "nothing is said"); err != nil {
+	if err := commandError(ctx, nil, "nothing was checked"); err != nil {
 		return err
 	}
-	if err := printed(std, c.JSON, diagnosis{doctor.Problems(results) == 0, results}, diagnosis.text); err != nil {
+	if err := printResult(std, c.JSON, diagnosis{doctor.Problems(results) == 0, results}, diagnosis.text); err != nil {
 		return err
 	}
 	if doctor.Problems(results) > 0 {
@@ -44,7 +44,7 @@ func (c *doctorCommand) Run(ctx context.Context, std streams) error {
 	return nil
 }
 
-// diagnosis is what the checks found; --json prints it.
+// diagnosis is the output of --json.
 type diagnosis struct {
 	OK     bool            `json:"ok"`
 	Checks []doctor.Result `json:"checks"`
@@ -52,11 +52,11 @@ type diagnosis struct {
 
 func (d diagnosis) text(shown terminal.Screen) string { return doctor.Text(d.Checks, shown.Fit) }
 
-// labIn reads what the doctor must know of the lab in dir. A workshop tries all topologies, so lab has the ports of all.
-func labIn(ctx context.Context, dir string) doctor.Lab {
+// readLab reads what the checks need to know about the lab in dir. It has the ports of every topology, because a workshop tries them all.
+func readLab(ctx context.Context, dir string) doctor.Lab {
 	lab := doctor.Lab{Dir: dir}
 	if _, err := os.Stat(filepath.Join(dir, "docker-compose.yml")); err != nil {
-		lab.Err = errors.New("there is no docker-compose.yml in " + dir)
+		lab.Err = errors.New("no docker-compose.yml in " + dir)
 		return lab
 	}
 	topologies, err := compose.Topologies(dir)
@@ -70,14 +70,15 @@ func labIn(ctx context.Context, dir string) doctor.Lab {
 			lab.Err = errors.New(strings.ReplaceAll(err.Error(), "\n", "; "))
 			return lab
 		}
-		addTo(&lab, project)
+		addProject(&lab, project)
 	}
 	slices.SortFunc(lab.Ports, func(a, b doctor.Port) int { return cmp.Compare(a.Number, b.Number) })
 	slices.SortFunc(lab.Images, func(a, b doctor.Image) int { return cmp.Compare(a.Name, b.Name) })
 	return lab
 }
 
-func addTo(lab *doctor.Lab, project *compose.Project) {
+// addProject adds the network, ports and images of project to lab, each once.
+func addProject(lab *doctor.Lab, project *compose.Project) {
 	lab.Project = project.Files.Name
 	for _, network := range project.Files.Networks {
 		if len(network.Ipam.Config) > 0 {
@@ -97,17 +98,17 @@ func addTo(lab *doctor.Lab, project *compose.Project) {
 		if known < 0 {
 			known, lab.Images = len(lab.Images), append(lab.Images, doctor.Image{Name: service.Image})
 		}
-		// One service builds the image, others may only run it.
+		// Several services may run an image that one of them builds.
 		if service.Build != nil {
-			lab.Images[known].Built, lab.Images[known].From = true, base(service)
+			lab.Images[known].Built, lab.Images[known].From = true, baseImage(service)
 		}
 	}
 }
 
-// base is the image that a build begins with.
-func base(service types.ServiceConfig) string {
+// baseImage returns the image from which the image of service is built.
+func baseImage(service types.ServiceConfig) string {
 	if image := service.Build.Args["GO_IMAGE"]; image != nil {
 		return *image
 	}
-	return "debian:bookworm-slim" // JMeter's
+	return "debian:bookworm-slim" // of JMeter, whose build has no argument
 }

@@ -14,29 +14,28 @@ import (
 	"locklab/internal/testenv"
 )
 
-// composeDir is where docker-compose.yml is.
+// composeDir contains docker-compose.yml.
 const composeDir = "../.."
 
-// only skips every check but the named ones.
+// only returns the flag that skips all checks except the named ones.
 func only(names ...string) string {
 	return "--skip=" + strings.Join(slices.DeleteFunc(doctor.Names(), func(name string) bool { return slices.Contains(names, name) }), ",")
 }
 
-func TestDoctorSkipsOnlyWhatItKnows(t *testing.T) {
+func TestDoctorSkip(t *testing.T) {
 	got := app(t.Context(), "doctor", "--skip", "k6,jmetr")
 	if got.code != exitUsage || !strings.Contains(got.err, `but got "jmetr"`) || got.out != "" {
 		t.Fatalf("exit %d: %s%s", got.code, got.out, got.err)
 	}
 	help := strings.Join(strings.Fields(app(t.Context(), "doctor", "--help").out), " ")
 	if !strings.Contains(help, strings.Join(doctor.Names(), ", ")) {
-		t.Errorf("the help does not name all checks: %s", help)
+		t.Errorf("the help does not list all checks: %s", help)
 	}
 }
 
-func TestDoctorSaysThatThisIsNoCheckout(t *testing.T) {
+func TestDoctorOutsideOfACheckout(t *testing.T) {
 	got := app(t.Context(), "doctor", "--dir", t.TempDir(), only("files", "ports"))
-	if got.code != exitUnexpected || !strings.Contains(got.out, "there is no docker-compose.yml") ||
-		!strings.Contains(got.out, "run it in the checkout") || !strings.Contains(got.out, "1 problem.") {
+	if got.code != exitUnexpected || !strings.Contains(got.out, "no docker-compose.yml in") || !strings.Contains(got.out, "--dir") {
 		t.Fatalf("exit %d: %s%s", got.code, got.out, got.err)
 	}
 	dir := t.TempDir()
@@ -49,27 +48,28 @@ func TestDoctorSaysThatThisIsNoCheckout(t *testing.T) {
 	}
 }
 
-func TestDoctorIsContentWithWhatItShouldBe(t *testing.T) {
+func TestDoctorAsJSON(t *testing.T) {
 	got := app(t.Context(), "doctor", "--dir", composeDir, only("files"), "--json")
-	var says struct {
+	var result struct {
 		OK     bool
 		Checks []struct {
 			Check, Name, Found string
 			OK                 bool
 		}
 	}
-	if err := json.Unmarshal([]byte(got.out), &says); err != nil || got.code != exitOK {
+	if err := json.Unmarshal([]byte(got.out), &result); err != nil || got.code != exitOK {
 		t.Fatalf("exit %d: %v: %s%s", got.code, err, got.out, got.err)
 	}
-	if !says.OK || len(says.Checks) != 1 {
-		t.Fatalf("%+v", says)
+	if !result.OK || len(result.Checks) != 1 {
+		t.Fatalf("%+v", result)
 	}
-	if c := says.Checks[0]; !c.OK || c.Check != "files" || !strings.Contains(c.Found, "docker-compose.yml in ") {
-		t.Errorf("%+v", says)
+	if c := result.Checks[0]; !c.OK || c.Check != "files" || !strings.Contains(c.Found, "docker-compose.yml") {
+		t.Errorf("%+v", result)
 	}
 }
 
-func TestDoctorNamesWhoHasAPortAndWhatMovesIt(t *testing.T) {
+// The doctor names the process that uses a port, and the variable that changes the port.
+func TestDoctorFindsAPortInUse(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -78,17 +78,17 @@ func TestDoctorNamesWhoHasAPortAndWhatMovesIt(t *testing.T) {
 	port := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 	t.Setenv("NGINX_PORT", port)
 	got := app(t.Context(), "doctor", "--dir", composeDir, only("ports"))
-	if got.code != exitUnexpected || !strings.Contains(got.out, "port "+port+"  nginx: taken by ") ||
-		!strings.Contains(got.out, "(pid "+strconv.Itoa(os.Getpid())+")") || !strings.Contains(got.out, "or set NGINX_PORT in .env") {
+	if got.code != exitUnexpected || !strings.Contains(got.out, "port "+port) || !strings.Contains(got.out, "nginx") ||
+		!strings.Contains(got.out, "(pid "+strconv.Itoa(os.Getpid())+")") || !strings.Contains(got.out, "NGINX_PORT in .env") {
 		t.Fatalf("exit %d: %s%s", got.code, got.out, got.err)
 	}
 }
 
-func TestDoctorKnowsTheLabOfEveryTopology(t *testing.T) {
+func TestReadLabHasEveryTopology(t *testing.T) {
 	testenv.WithoutShell(t, composeDir)
 	t.Setenv("BACKENDS", "0")
 	t.Setenv("LAB_NET", "198.51.100")
-	lab := labIn(t.Context(), composeDir)
+	lab := readLab(t.Context(), composeDir)
 	if lab.Err != nil {
 		t.Fatal(lab.Err)
 	}
@@ -114,10 +114,10 @@ func TestDoctorKnowsTheLabOfEveryTopology(t *testing.T) {
 		}
 		k6 = k6 || strings.Contains(image.Name, "k6")
 		if strings.Contains(image.Name, "zookeeper") {
-			t.Errorf("it needs %s, which no service starts", image.Name)
+			t.Errorf("it has %s, which no service uses", image.Name)
 		}
 	}
 	if built != 2 || !k6 {
-		t.Errorf("two images are built, and the profile load counts: %+v", lab.Images)
+		t.Errorf("%d images are built, want 2; k6 of the profile load: %v; all: %+v", built, k6, lab.Images)
 	}
 }

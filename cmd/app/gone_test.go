@@ -15,13 +15,13 @@ import (
 	"locklab/stack"
 )
 
-// The servers go away while the instance runs: each answer comes within a bound and names the server. The drivers of the servers write
-// nothing beside the log.
+// Redis hangs or dies while the instance runs. Each response comes in time and names the server. The client libraries print nothing outside
+// of the log.
 func TestRedisGoesAway(t *testing.T) {
 	t.Parallel()
 	testenv.Slow(t)
 	node := testenv.Redis(t, false)
-	instance := serving(t, node, "--lease=3s")
+	instance := startInstance(t, node, "--lease=3s")
 	ask(t, http.MethodPost, instance.URL+"/orders")
 	for _, fault := range []struct {
 		name   string
@@ -43,66 +43,66 @@ func TestRedisGoesAway(t *testing.T) {
 				t.Errorf("%s, %s: %d %s; want 503 naming %s", fault.name, request, status, body, node.Addr)
 			}
 			if took := time.Since(began); took > 20*time.Second {
-				t.Errorf("%s, %s: it took %s", fault.name, request, took)
+				t.Errorf("%s, %s: took %s", fault.name, request, took)
 			}
 		}
 		fault.remove()
 	}
 	if status, _, _ := ask(t, http.MethodGet, instance.URL+"/healthz"); status != http.StatusOK {
-		t.Errorf("the process is well, and says %d", status)
+		t.Errorf("/healthz: %d, want 200 because the process is alive", status)
 	}
 	for line := range strings.Lines(instance.Log()) {
-		if strings.HasSuffix(line, "\n") && !json.Valid([]byte(line)) { // the last one may be half written
-			t.Errorf("a line of a driver is no line of its log: %s", line)
+		if strings.HasSuffix(line, "\n") && !json.Valid([]byte(line)) { // the last line may be incomplete
+			t.Errorf("not a JSON log line: %s", line)
 		}
 	}
 }
 
-// While Redis is away requests fail, and so does the work in the background. The log has a line when Redis is lost, and one when it is
-// back.
-func TestAnOutageHasALineAtItsBeginningAndItsEnd(t *testing.T) {
+// During an outage of Redis, requests and background work fail. The log has one line when Redis is lost and one when it is back.
+func TestLogOfAnOutage(t *testing.T) {
 	t.Parallel()
 	testenv.Slow(t)
 	node := testenv.Redis(t, testenv.RedisServer.Met())
-	instance := serving(t, node)
-	if status, _, body := ask(t, http.MethodGet, instance.URL+"/c6/items/1"); status != http.StatusNotFound { // it begins to consume changes
+	instance := startInstance(t, node)
+	// The request starts the background work: c6 consumes changes.
+	if status, _, body := ask(t, http.MethodGet, instance.URL+"/c6/items/1"); status != http.StatusNotFound {
 		t.Fatalf("%d %s", status, body)
 	}
-	lines := func(text string) int { return strings.Count(instance.Log(), text) }
+	count := func(text string) int { return strings.Count(instance.Log(), text) }
 	testenv.Pause(t, node)
 	for range 5 {
 		if status, _, body := ask(t, http.MethodPost, instance.URL+"/v0/pview"); status != http.StatusServiceUnavailable {
 			t.Errorf("%d %s", status, body)
 		}
 	}
-	testenv.Eventually(t, "the log says that Redis is lost", func() bool { return lines(`"msg":"server lost"`) > 0 })
+	testenv.Eventually(t, "the log says that Redis is lost", func() bool { return count(`"msg":"server lost"`) > 0 })
 	node.Resume()
-	testenv.Eventually(t, "the log says that Redis is back", func() bool { return lines(`"msg":"server back"`) > 0 })
-	if lines(`"msg":"server lost"`) != 1 || lines(`"msg":"server back"`) != 1 || lines(`"level":"WARN"`) > 2+lines("preflight") {
+	testenv.Eventually(t, "the log says that Redis is back", func() bool { return count(`"msg":"server back"`) > 0 })
+	if count(`"msg":"server lost"`) != 1 || count(`"msg":"server back"`) != 1 || count(`"level":"WARN"`) > 2+count("preflight") {
 		t.Error(instance.Log())
 	}
 	_, back, _ := strings.Cut(instance.Log(), `"msg":"server back"`)
-	var told struct{ Failures int }
+	var entry struct{ Failures int }
 	_, fields, _ := strings.Cut(back, ",")
 	line, _, _ := strings.Cut(fields, "\n")
-	if err := json.Unmarshal([]byte("{"+line), &told); err != nil || told.Failures < 5 {
-		t.Errorf("it says %s", back)
+	if err := json.Unmarshal([]byte("{"+line), &entry); err != nil || entry.Failures < 5 {
+		t.Errorf("%d failures, want at least 5 (%v): %s", entry.Failures, err, back)
 	}
 }
 
-// breakable is a server process as the tests of this file break it.
+// breakable is a server process that can hang and die.
 type breakable interface {
 	Pause() error
 	Resume()
 	Kill()
 }
 
-// goneServer keeps the locks of one version, goes away, and comes back.
+// goneServer is the server of one version's locks.
 type goneServer struct {
 	breakable
 	addr    string
-	flags   []string                                        // of the instance
-	restart func(context.Context) (proof string, err error) // returns when a plain client is answered
+	flags   []string                                        // of an instance that uses it
+	restart func(context.Context) (proof string, err error) // returns when the server answers a client
 }
 
 func redisServer(t *testing.T) goneServer {
@@ -112,8 +112,8 @@ func redisServer(t *testing.T) goneServer {
 
 func databaseServer(t *testing.T) goneServer {
 	testenv.Needs(t, testenv.MariaDB)
-	// The stack's own setting writes the log once a second. After a crash it may have the lock and not its release, and v5 waits for the
-	// lease's end.
+	// By default the stack flushes the log once a second. After a crash the server might have the lock but not its release, and v5 would
+	// wait until the lease ends.
 	server, err := testenv.Stack(t).MariaDB(testenv.Context(t), "--innodb-flush-log-at-trx-commit=1")
 	if err != nil {
 		t.Fatal(err)
@@ -145,12 +145,12 @@ func memcachedServer(t *testing.T) goneServer {
 	return goneServer{server, server.Addr, []string{"--memcached=" + server.Addr}, server.Restart}
 }
 
-// The server of a version goes away and comes back while the instance runs. The other versions do not notice. The version is back within a
-// second of its server, and within a lease in any case. On a busy machine one fast return of three is enough: a client that always waits
-// longer fails all three. Each request takes longer there, so the bounds grow with what one without a lock takes.
+// The server of a version goes away and comes back while the instance runs. The other versions keep working. The version recovers within a
+// second of its server, and always within a lease. One fast recovery of three is enough, because the machine may be busy: a client that
+// always waits longer fails all three. For the same reason the bounds grow with the duration of a request without a lock.
 func TestTheServerOfALockGoesAway(t *testing.T) {
 	t.Parallel()
-	// A server that is killed may keep an acquire whose release did not reach it.
+	// A killed server may have an acquire but not its release, and then keeps the lock for a lease.
 	const lease = 6 * time.Second
 	for version, start := range map[string]func(*testing.T) goneServer{
 		"v3": redisServer, "v5": databaseServer, "v6": zooKeeperServer, "v7": etcdServer, "v8": memcachedServer,
@@ -159,43 +159,43 @@ func TestTheServerOfALockGoesAway(t *testing.T) {
 			t.Parallel()
 			testenv.Slow(t)
 			server := start(t)
-			redis, itself := server.breakable.(*stack.Node)
-			if !itself {
+			redis, isRedis := server.breakable.(*stack.Node)
+			if !isRedis {
 				redis = testenv.Redis(t, false)
 			}
-			instance := serving(t, redis, append(server.flags, "--lease="+lease.String())...)
+			instance := startInstance(t, redis, append(server.flags, "--lease="+lease.String())...)
 			var resumed, restarted, usual []time.Duration
 			stalls := testenv.WatchStalls(t)
-			awaitWorks(t, instance, version)
-			for range 3 { // from the second round on it finds connections that have ended
+			waitUntilWorking(t, instance, version)
+			for range 3 { // from the second round on, the instance finds broken connections
 				testenv.Pause(t, server)
 				wantGone(t, instance, version, server.addr)
 				server.Resume()
-				resumed = append(resumed, awaitWorks(t, instance, version))
-				usual = append(usual, takes(t, instance))
+				resumed = append(resumed, waitUntilWorking(t, instance, version))
+				usual = append(usual, measureView(t, instance))
 				server.Kill()
 				wantGone(t, instance, version, server.addr)
 				if _, err := server.restart(testenv.Context(t)); err != nil {
 					t.Fatal(err)
 				}
-				restarted = append(restarted, awaitWorks(t, instance, version))
-				usual = append(usual, takes(t, instance))
+				restarted = append(restarted, waitUntilWorking(t, instance, version))
+				usual = append(usual, measureView(t, instance))
 			}
-			t.Logf("%s is back after %v when its server was paused, and after %v when it was restarted; without a lock %v",
+			t.Logf("%s recovered %v after its server was resumed and %v after it was restarted; views without a lock took %v",
 				version, resumed, restarted, usual)
 			slices.Sort(usual)
 			soon := time.Second + 20*usual[len(usual)/2]
 			if slices.Min(resumed) > soon || slices.Min(restarted) > soon {
-				t.Errorf("it was never back within %s", soon)
+				t.Errorf("no recovery within %s", soon)
 			}
 			if slices.Max(slices.Concat(resumed, restarted)) > lease+soon+stalls.Longest() {
-				t.Errorf("one return took more than a lease of %s", lease)
+				t.Errorf("a recovery took longer than the lease of %s", lease)
 			}
 		})
 	}
 }
 
-// wantGone demands answers that name the server that is gone, and that other versions work.
+// wantGone checks that responses of version name the server that is gone, and that other versions work.
 func wantGone(t *testing.T, instance *stack.Instance, version, addr string) {
 	t.Helper()
 	for _, request := range []string{"POST /" + version + "/pview", "GET /readyz", "POST /" + version + "/pview"} {
@@ -205,16 +205,16 @@ func wantGone(t *testing.T, instance *stack.Instance, version, addr string) {
 			t.Errorf("%s: %d %s; want 503 naming %s", request, status, body, addr)
 		}
 	}
-	if version == "v3" { // the page views are in the same server
+	if version == "v3" { // the counter of all versions is in the same server
 		return
 	}
 	if status, _, body := ask(t, http.MethodPost, instance.URL+"/v3/pview"); status != http.StatusOK {
-		t.Errorf("v3 does not notice, but: %d %s", status, body)
+		t.Errorf("v3 must still work: %d %s", status, body)
 	}
 }
 
-// takes is how long a page view without a lock takes now.
-func takes(t *testing.T, instance *stack.Instance) time.Duration {
+// measureView returns how long a page view without a lock takes.
+func measureView(t *testing.T, instance *stack.Instance) time.Duration {
 	t.Helper()
 	began := time.Now()
 	if status, _, body := ask(t, http.MethodPost, instance.URL+"/v0/pview"); status != http.StatusOK {
@@ -223,8 +223,8 @@ func takes(t *testing.T, instance *stack.Instance) time.Duration {
 	return time.Since(began)
 }
 
-// awaitWorks waits until page views of a version work, and the instance says that it is ready. It returns how long that took.
-func awaitWorks(t *testing.T, instance *stack.Instance, version string) time.Duration {
+// waitUntilWorking waits until page views of a version work and the instance is ready, and returns how long that took.
+func waitUntilWorking(t *testing.T, instance *stack.Instance, version string) time.Duration {
 	t.Helper()
 	began := time.Now()
 	for _, request := range []string{"POST /" + version + "/pview", "GET /readyz"} {

@@ -9,23 +9,23 @@ import (
 )
 
 type labCheckCommand struct {
-	Files []string `arg:"" name:"path" help:"Saved run: its folder, store/ID for the newest, store for all. Or a file that app k6 or app jmeter has left."`
-	JSON  bool     `name:"json" help:"Print the results as JSON, for programs."`
+	Files []string `arg:"" name:"path" help:"Saved run (its folder, store/ID for the newest run, or store for all runs), or a file written by app k6 or app jmeter."`
+	JSON  bool     `name:"json" help:"Print the results as JSON."`
 }
 
-// Run judges every file and every saved run, and prints what they show.
+// Run judges every saved run and every file, and prints the results.
 func (c *labCheckCommand) Run(ctx context.Context, std streams) error {
 	result := &check.Result{}
 	for _, path := range c.Files {
-		if err := stopped(ctx, nil, "nothing is judged"); err != nil {
+		if err := commandError(ctx, nil, "nothing was judged"); err != nil {
 			return err
 		}
 		if err := result.Add(path, claims.All()); err != nil {
-			return misuse("%w", err)
+			return usageErrorf("%w", err)
 		}
 	}
-	if err := printed(std, c.JSON, result, terminal.Checked); err != nil {
+	if err := printResult(std, c.JSON, result, terminal.Checked); err != nil {
 		return err
 	}
-	return verdictExit(result.Verdict, "")
+	return verdictError(result.Verdict, "")
 }

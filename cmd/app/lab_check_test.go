@@ -11,9 +11,9 @@ import (
 	"locklab/internal/testenv"
 )
 
-const leftBehind = "../../experiments/loadtool/testdata/"
+const loadtoolData = "../../experiments/loadtool/testdata/"
 
-// jtl writes what JMeter leaves of two users who wrote 1 and another value.
+// jtl writes a result file of JMeter in which two users wrote the values 1 and value, and returns its name.
 func jtl(t *testing.T, version string, value, final int) string {
 	t.Helper()
 	var b strings.Builder
@@ -26,10 +26,10 @@ func jtl(t *testing.T, version string, value, final int) string {
 	} {
 		fmt.Fprintf(&b, "1795653984000,7,%s,200,\"%s\"\n", r.label, strings.ReplaceAll(r.answer, `"`, `""`))
 	}
-	return wrote(t, b.String())
+	return writeTemp(t, b.String())
 }
 
-func wrote(t *testing.T, text string) string {
+func writeTemp(t *testing.T, text string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "run.jtl")
 	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
@@ -38,19 +38,19 @@ func wrote(t *testing.T, text string) string {
 	return name
 }
 
-// The exit status is the worst verdict's, and the reasons stand below the rows.
-func TestLabCheckIsJudged(t *testing.T) {
-	holds, loses, wanted, idle := jtl(t, "v3", 2, 2), jtl(t, "v3", 1, 1), jtl(t, "v1", 1, 1), jtl(t, "v1", 2, 2)
-	empty := wrote(t, "")
+// The worst verdict decides the exit code. The output has the reasons.
+func TestLabCheck(t *testing.T) {
+	holds, loses, expected, idle := jtl(t, "v3", 2, 2), jtl(t, "v3", 1, 1), jtl(t, "v1", 1, 1), jtl(t, "v1", 2, 2)
+	empty := writeTemp(t, "")
 	for _, c := range []struct {
 		name  string
 		files []string
 		code  int
-		says  []string
+		want  []string
 	}{
-		{"v3 holds", []string{holds}, exitOK, []string{"v3", "7 ms", "a: 1, b: 1", "Verdict: as expected"}},
+		{"v3 holds", []string{holds}, exitOK, []string{"v3", "7 ms", "a: 1, b: 1", "Verdict: as predicted"}},
 		{"v3 loses", []string{loses}, exitUnexpected, []string{"unexpected: a violation happened that must not happen", "Verdict: unexpected"}},
-		{"v1 loses", []string{wanted}, exitOK, []string{"Verdict: as expected"}},
+		{"v1 loses", []string{expected}, exitOK, []string{"Verdict: as predicted"}},
 		{"v1 loses nothing", []string{idle}, exitInconclusive, []string{"no violation happened this time", "Verdict: inconclusive"}},
 		{"one is empty", []string{holds, empty}, exitInconclusive, []string{"inconclusive: the file is empty", "Verdict: inconclusive"}},
 		{"one loses", []string{holds, empty, loses}, exitUnexpected, []string{"the file is empty", "must not happen", "Verdict: unexpected"}},
@@ -61,18 +61,18 @@ func TestLabCheckIsJudged(t *testing.T) {
 			if got.code != c.code || got.err != "" {
 				t.Errorf("exit %d, want %d; %s", got.code, c.code, got.err)
 			}
-			for _, says := range append(c.says, c.files...) {
-				if !strings.Contains(got.out, says) {
-					t.Errorf("it does not say %q:\n%s", says, got.out)
+			for _, want := range append(c.want, c.files...) {
+				if !strings.Contains(got.out, want) {
+					t.Errorf("%q is missing in:\n%s", want, got.out)
 				}
 			}
 		})
 	}
 }
 
-// Both kinds, from both tools, for programs.
+// Result files of both tools and both kinds of bursts.
 func TestLabCheckAsJSON(t *testing.T) {
-	got := app(t.Context(), "lab", "check", "--json", leftBehind+"pview-v1.csv.jtl", leftBehind+"order-v1.k6.json", wrote(t, "{"))
+	got := app(t.Context(), "lab", "check", "--json", loadtoolData+"pview-v1.csv.jtl", loadtoolData+"order-v1.k6.json", writeTemp(t, "{"))
 	var result struct {
 		Files []struct {
 			Tool, Kind, Version, Lock, Verdict, Why string
@@ -108,8 +108,8 @@ func TestLabCheckAsJSON(t *testing.T) {
 	}
 }
 
-// Of a store every experiment is judged, also one whose newest run is gone.
-func TestLabCheckLeavesNoExperimentOut(t *testing.T) {
+// app lab check of a store reports every experiment, also one whose newest run is gone.
+func TestLabCheckOfAStore(t *testing.T) {
 	t.Parallel()
 	testenv.Slow(t)
 	store := t.TempDir()
@@ -138,27 +138,27 @@ func TestLabCheckMisuse(t *testing.T) {
 	wantSentence(t, app(t.Context(), "lab", "check", t.TempDir()), exitUsage, "cannot be read")
 }
 
-// Control characters of a file must not steer the terminal.
+// Control characters in a file must not reach the terminal.
 func TestLabCheckPrintsNoControlCharacters(t *testing.T) {
 	name := jtl(t, "v3", 2, 2)
 	text, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := app(t.Context(), "lab", "check", wrote(t, strings.ReplaceAll(string(text), `""b""`, `""\u001b[2J\nb""`)))
+	got := app(t.Context(), "lab", "check", writeTemp(t, strings.ReplaceAll(string(text), `""b""`, `""\u001b[2J\nb""`)))
 	if strings.ContainsRune(got.out, '\x1b') || !strings.Contains(got.out, "[2J") || got.code != exitOK {
 		t.Errorf("exit %d: %q", got.code, got.out)
 	}
 }
 
-// The worst of all verdicts counts, whether it is of a saved run or of a load tool's file.
+// The worst verdict counts, whether it comes from a saved run or from a result file.
 func TestLabCheckCountsRunsAndFiles(t *testing.T) {
 	t.Parallel()
 	testenv.Slow(t)
 	store := filepath.Join(t.TempDir(), "store")
 	got := app(t.Context(), "lab", "run", "L03", "--embedded", "--trials=1", "--out="+store, "--json")
 	if !strings.Contains(got.out, `"redis": "miniredis"`) {
-		t.Errorf("it ran over another server, in spite of --embedded: %s", got.out)
+		t.Errorf("it ran on another server despite --embedded: %s", got.out)
 	}
 	if got.code != exitOK && got.code != exitInconclusive {
 		t.Fatalf("exit %d: %s", got.code, got.err)
@@ -166,7 +166,7 @@ func TestLabCheckCountsRunsAndFiles(t *testing.T) {
 	lost := jtl(t, "v3", 1, 1)
 	for _, args := range [][]string{{lost, store}, {store, lost}} {
 		if got := app(t.Context(), "lab", "check", args[0], args[1]); got.code != exitUnexpected {
-			t.Errorf("beside a file in which v3 lost a view: exit %d: %s%s", got.code, got.err, got.out)
+			t.Errorf("with a file in which v3 lost a view: exit %d: %s%s", got.code, got.err, got.out)
 		}
 	}
 }

@@ -10,14 +10,14 @@ import (
 )
 
 type labCompareCommand struct {
-	saved
+	savedRuns
 	checkout
-	Bench string `default:"loadtest/benchmark/runs.jsonl" placeholder:"FILE" help:"File of make bench."`
-	Write bool   `help:"Write the tables of docs/compare.md (default: print them)."`
+	Bench string `default:"loadtest/benchmark/runs.jsonl" placeholder:"FILE" help:"Results file of make bench."`
+	Write bool   `help:"Update the tables in docs/compare.md instead of printing them."`
 }
 
 func (c *labCompareCommand) Run(std streams) error {
-	runs, err := c.runs(c.Write)
+	runs, err := c.load(c.Write)
 	if err != nil {
 		return err
 	}
@@ -26,9 +26,9 @@ func (c *labCompareCommand) Run(std streams) error {
 		return unavailable(err)
 	}
 	page := filepath.Join(c.Dir, "docs", "compare.md")
-	from := fmt.Sprintf("from %d saved runs and %d runs of the benchmark", len(runs), len(bench.Runs))
+	sources := fmt.Sprintf("from %d saved runs and %d benchmark runs", len(runs), len(bench.Runs))
 	if len(bench.Runs) == 0 {
-		from = fmt.Sprintf("from %d saved runs; its tables of the benchmark stay, because %s has no run", len(runs), c.Bench)
+		sources = fmt.Sprintf("from %d saved runs; kept its benchmark tables, because %s has no runs", len(runs), c.Bench)
 	}
 	parts := compare.Of(claims.All(), runs, bench).Parts()
 	if !c.Write {
@@ -40,14 +40,14 @@ func (c *labCompareCommand) Run(std streams) error {
 	if err := writeParts(page, parts, len(bench.Runs) > 0); err != nil {
 		return unavailable(err)
 	}
-	_, err = fmt.Fprintf(std.out, "%s is written, %s\n", page, from)
+	_, err = fmt.Fprintf(std.out, "Updated %s %s.\n", page, sources)
 	return err
 }
 
-// writeParts writes parts into a page. Without a run of the benchmark, what the page has of it stays.
-func writeParts(page string, parts []compare.Part, measured bool) error {
+// writeParts writes parts into a page. Without a benchmark run, the benchmark tables of the page stay as they are.
+func writeParts(page string, parts []compare.Part, hasBench bool) error {
 	for _, part := range parts {
-		if part.Bench && !measured {
+		if part.Bench && !hasBench {
 			continue
 		}
 		if err := marked.Update(page, part.Name, part.Text); err != nil {

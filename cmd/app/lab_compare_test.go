@@ -10,8 +10,8 @@ import (
 	"locklab/report/compare"
 )
 
-// Without a run of the benchmark, a page loses nothing that an earlier run has measured.
-func TestAComparisonKeepsTheBenchmark(t *testing.T) {
+// Without a benchmark run, the page keeps the numbers of an earlier one.
+func TestCompareKeepsTheBenchmark(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "compare.md")
 	text := func(speed, failure string) string {
 		return "<!-- speed: by -->\n" + speed + "\n<!-- /speed -->\n<!-- failure: by -->\n" + failure + "\n<!-- /failure -->\n"
@@ -30,8 +30,8 @@ func TestAComparisonKeepsTheBenchmark(t *testing.T) {
 	}
 }
 
-// The page of topologies is written anew, or between its markers. An error means that it is not written.
-func TestThePageOfTopologiesIsWritten(t *testing.T) {
+// The page is created, or updated between its markers. A page without markers is an error and stays as it is.
+func TestWriteTopologies(t *testing.T) {
 	c := labTopologiesCommand{Out: filepath.Join(t.TempDir(), "page.md")}
 	const page = "a\n<!-- topologies: x -->\n%s<!-- /topologies -->\n"
 	for before, want := range map[string]string{
@@ -46,16 +46,16 @@ func TestThePageOfTopologiesIsWritten(t *testing.T) {
 			t.Errorf("%q becomes %q, %v", before, text, err)
 		}
 	}
-	wantSentence(t, app(t.Context(), "lab", "topologies", "--out=no-such-folder/x.md"), exitUsage, "there is no folder no-such-folder")
+	wantSentence(t, app(t.Context(), "lab", "topologies", "--out=no-such-folder/x.md"), exitUsage, "--out", "folder no-such-folder")
 }
 
-// The comparison is printed, and written only when that is asked for. A file that no benchmark has written is an error.
-func TestAComparisonIsPrinted(t *testing.T) {
+// app lab compare prints the tables without --write. A file that is not from the benchmark is an error.
+func TestComparePrints(t *testing.T) {
 	dir := t.TempDir()
 	args := []string{"lab", "compare", "--store=" + dir, "--dir=" + dir, "--bench"}
 	got := app(t.Context(), append(args, filepath.Join(dir, "none"))...)
 	if got.code != exitOK || got.err != "" || !strings.Contains(got.out, "\nspeed:\n\n| lock |") {
 		t.Errorf("exit %d: %s%s", got.code, got.out, got.err)
 	}
-	wantSentence(t, app(t.Context(), append(args, wrote(t, "a poem"))...), exitUnavailable, "is not what make bench writes")
+	wantSentence(t, app(t.Context(), append(args, writeTemp(t, "a poem"))...), exitUnavailable, "make bench")
 }

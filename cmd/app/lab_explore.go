@@ -12,44 +12,44 @@ import (
 )
 
 type labExploreCommand struct {
-	ID       string `arg:"" completion-predictor:"experiment" help:"Experiment, such as L03."`
-	Clients  string `default:"" enum:",AB,ABC" placeholder:"AB|ABC" help:"Clients to simulate (default: those of the experiment)."`
-	Deaths   *int   `placeholder:"N" help:"Number of clients that may die, each before any of its steps (default: that of the experiment)."`
-	Expiries *int   `placeholder:"N" help:"Number of times that every lease may expire (default: that of the experiment)."`
-	Lost     *int   `placeholder:"N" help:"Number of replies to an acquire that may be lost (default: that of the experiment)."`
-	JSON     bool   `name:"json" help:"Print the results as JSON, for programs."`
+	ID       string `arg:"" completion-predictor:"experiment" help:"Id of the experiment, such as L03."`
+	Clients  string `default:"" enum:",AB,ABC" placeholder:"AB|ABC" help:"Clients to simulate (default: set by the experiment)."`
+	Deaths   *int   `placeholder:"N" help:"Number of clients that may die, each before any of its steps, up to 3 (default: set by the experiment)."`
+	Expiries *int   `placeholder:"N" help:"Number of times that all leases may expire, up to 3 (default: set by the experiment)."`
+	Lost     *int   `placeholder:"N" help:"Number of acquire replies that may be lost, up to 3 (default: set by the experiment)."`
+	JSON     bool   `name:"json" help:"Print the results as JSON."`
 }
 
-// mostEvents bounds each of the faults: the number of interleavings grows fast.
-const mostEvents = 3
+// maxEvents limits each kind of fault, because the number of interleavings grows fast.
+const maxEvents = 3
 
 func (c *labExploreCommand) Run(ctx context.Context, std streams) error {
 	e, err := claims.All().Find(c.ID)
-	asked := c.bounds(steps.Bounds{})
+	given := c.bounds(steps.Bounds{})
 	switch played := len(e.Played()) > 0; {
-	case played && asked != (steps.Bounds{}):
-		return misuse("the interleavings of %s are fixed: drop --clients, --deaths, --expiries and --lost", e.ID)
+	case played && given != (steps.Bounds{}):
+		return usageErrorf("the interleavings of %s are fixed; drop --clients, --deaths, --expiries and --lost", e.ID)
 	case !played:
-		e, err = withSteps(c.ID)
+		e, err = findWithSteps(c.ID)
 	}
 	if err != nil {
 		return err
 	}
 	if err := cmp.Or(
-		within("--deaths", asked.Deaths, 0, mostEvents), within("--expiries", asked.Expiry, 0, mostEvents),
-		within("--lost", asked.Lost, 0, mostEvents),
+		validateRange("--deaths", given.Deaths, 0, maxEvents), validateRange("--expiries", given.Expiry, 0, maxEvents),
+		validateRange("--lost", given.Lost, 0, maxEvents),
 	); err != nil {
 		return err
 	}
 	tell := progress.New(std.err)
 	result, err := e.ExploreAll(ctx, c.bounds, func(now experiments.Exploring) {
-		tell.Weighted(now.Number, now.All, 0, now.String()) // locks differ much
+		tell.Weighted(now.Number, now.All, 0, now.String()) // no estimate: locks take very different times
 	})
 	tell.Done()
 	if ctx.Err() != nil {
-		return stopped(ctx, nil, "not every interleaving was tried, and nothing is shown")
+		return commandError(ctx, nil, "not every interleaving was tried, so there is no result")
 	}
-	if err != nil { // a trial has failed
+	if err != nil {
 		return exitError{exitInconclusive, err}
 	}
 	for i, l := range result.Locks {
@@ -59,26 +59,27 @@ func (c *labExploreCommand) Run(ctx context.Context, std streams) error {
 			result.Locks[i].Command = stepCommand(e, l.Lock, l.Clients, l.Counterexample)
 		}
 	}
-	if err := printed(std, c.JSON, result, terminal.Exploration); err != nil || result.Verdict == nil { // without a claim there is no verdict
+	if err := printResult(std, c.JSON, result, terminal.Exploration); err != nil || result.Verdict == nil { // no claim, no verdict
 		return err
 	}
-	return verdictExit(*result.Verdict, "")
+	return verdictError(*result.Verdict, "")
 }
 
-// bounds are the experiment's, except for those that a flag names.
+// bounds returns b with the bounds that flags set.
 func (c *labExploreCommand) bounds(b steps.Bounds) steps.Bounds {
 	b.Clients = cmp.Or(c.Clients, b.Clients)
 	b.Deaths, b.Expiry, b.Lost = *cmp.Or(c.Deaths, &b.Deaths), *cmp.Or(c.Expiries, &b.Expiry), *cmp.Or(c.Lost, &b.Lost)
 	return b
 }
 
-func withSteps(id string) (experiments.Experiment, error) {
+// findWithSteps finds an experiment whose locks are lists of steps.
+func findWithSteps(id string) (experiments.Experiment, error) {
 	e, err := claims.All().Find(id)
 	if err == nil {
 		err = e.WithSteps(claims.All())
 	}
 	if err != nil {
-		return e, misuse("%w", err)
+		return e, usageErrorf("%w", err)
 	}
 	return e, nil
 }

@@ -16,11 +16,11 @@ func TestLabExplore(t *testing.T) {
 		name  string
 		args  string
 		code  int
-		says  []string
-		wrong []string
+		want  []string
+		avoid []string
 	}{
 		{
-			"as the experiment has it", "L03", exitOK,
+			"the bounds of the experiment", "L03", exitOK,
 			[]string{
 				"no violation in all 21384 interleavings", "violation in 62 of 136 interleavings",
 				"1/4 every interleaving of SET NX PX, script\n2/4 every interleaving of v3, its scripts; 21384 tried so far\n",
@@ -31,13 +31,13 @@ func TestLabExplore(t *testing.T) {
 		{"a lease that a refused client extends", "L25", exitOK, []string{
 			"no violation in all 954 interleavings", "violation in 74 of 146 interleavings", "  A A A† B B\n",
 		}, []string{"not claimed", "unexpected"}},
-		{"fewer clients", "L03 --clients AB", exitOK, []string{"no violation in all 620 interleavings", "as expected"}, []string{"A B C"}},
-		{"without what breaks it", "L03 --clients AB --expiries 0", exitOK, []string{
+		{"fewer clients", "L03 --clients AB", exitOK, []string{"no violation in all 620 interleavings, as predicted"}, []string{"A B C"}},
+		{"without expiries", "L03 --clients AB --expiries 0", exitOK, []string{
 			"no violation in all 8 interleavings", "not claimed",
-			"as expected",
+			"as predicted",
 		}, []string{"  violation in"}},
 		{"more than is claimed", "L10 --clients AB --expiries 1", exitOK, []string{"not claimed", "an update is lost"}, []string{"unexpected"}},
-		{"lost answers", "l12 --clients AB --expiries 0", exitOK, []string{"A? B", "SETNX → the reply is lost"}, nil},
+		{"lost replies", "l12 --clients AB --expiries 0", exitOK, []string{"A? B", "SETNX → the reply is lost"}, nil},
 		{
 			"actors of a cache", "C4", exitOK,
 			[]string{
@@ -47,11 +47,11 @@ func TestLabExplore(t *testing.T) {
 			},
 			[]string{"W W R R R", "inconclusive"},
 		},
-		{"clients of actors", "C4 --deaths 1", exitUsage, []string{"the interleavings of C4-delayed-double-delete are fixed: drop"}, nil},
+		{"fixed interleavings", "C4 --deaths 1", exitUsage, []string{"C4-delayed-double-delete", "--deaths"}, nil},
 		{"no steps", "L05", exitUsage, []string{"L05-lease-overrun has no lock that is a list of steps", "L03-foreign-unlock"}, nil},
 		{"no such experiment", "L93", exitUsage, []string{"there is no experiment", "L03-foreign-unlock"}, nil},
 		{"no such clients", "L03 --clients AC", exitUsage, []string{`but got "AC"`}, nil},
-		{"too many deaths", "L03 --deaths 9", exitUsage, []string{"--deaths is 9; allowed is from 0 to 3"}, nil},
+		{"too many deaths", "L03 --deaths 9", exitUsage, []string{"--deaths is 9", "from 0 to 3"}, nil},
 		{"fewer than none", "L03 --expiries=-1", exitUsage, []string{"--expiries is -1"}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -59,14 +59,14 @@ func TestLabExplore(t *testing.T) {
 			if got.code != c.code {
 				t.Errorf("exit %d, want %d", got.code, c.code)
 			}
-			for _, text := range c.says {
+			for _, text := range c.want {
 				if !strings.Contains(got.out+got.err, text) {
-					t.Errorf("it does not say %q:\n%s%s", text, got.out, got.err)
+					t.Errorf("%q is missing in:\n%s%s", text, got.out, got.err)
 				}
 			}
-			for _, text := range c.wrong {
+			for _, text := range c.avoid {
 				if strings.Contains(got.out, text) {
-					t.Errorf("it says %q:\n%s", text, got.out)
+					t.Errorf("unwanted %q in:\n%s", text, got.out)
 				}
 			}
 		})

@@ -10,25 +10,25 @@ import (
 )
 
 type labListCommand struct {
-	JSON bool `name:"json" help:"Print the list as JSON, for programs."`
+	JSON bool `name:"json" help:"Print the list as JSON."`
 }
 
-type listed struct {
+type listEntry struct {
 	ID      string             `json:"id"`
 	Article string             `json:"article"`
 	Title   string             `json:"title"`
 	Claim   string             `json:"claim"`
 	Needs   []experiments.Need `json:"needs"`
 	Slow    bool               `json:"slow"`
-	Takes   float64            `json:"takes_s"` // about
+	Takes   float64            `json:"takes_s"` // an estimate
 }
 
 func (c *labListCommand) Run(std streams) error {
 	all := claims.All()
 	if c.JSON {
-		list := make([]listed, len(all))
+		list := make([]listEntry, len(all))
 		for i, e := range all {
-			list[i] = listed{
+			list[i] = listEntry{
 				e.ID, strings.Join(e.Articles, ", "), e.Title, e.Claim, append([]experiments.Need{}, e.Needs...), e.Slow, e.Takes.Seconds(),
 			}
 		}

@@ -15,25 +15,25 @@ import (
 )
 
 type labPagesCommand struct {
-	saved
-	Out string `default:"docs" env:"LAB_DOCS" placeholder:"FOLDER" help:"Folder for the pages."`
+	savedRuns
+	Out string `default:"docs" env:"LAB_DOCS" placeholder:"FOLDER" help:"Folder to write the pages to."`
 }
 
-// Run writes the pages.
+// Run writes the pages, unless a page would lose a result that it shows.
 func (c *labPagesCommand) Run(ctx context.Context, std streams) error {
 	all := claims.All()
-	runs, err := c.runs(true)
+	runs, err := c.load(true)
 	if err != nil {
 		return err
 	}
 	if lost := pages.Losing(c.Out, all, runs); len(lost) > 0 {
-		const says = "nothing is written, since pages would lose results; first: %s lab run %s --out %s"
-		return unavailable(fmt.Errorf(says, self(), strings.Join(lost, " "), c.Store))
+		return unavailable(fmt.Errorf("nothing was written, because pages would lose results; first run %s lab run %s --out %s",
+			self(), strings.Join(lost, " "), c.Store))
 	}
 	made, err := pages.All(ctx, all, runs)
 	switch {
 	case ctx.Err() != nil:
-		return stopped(ctx, err, "nothing is written")
+		return commandError(ctx, err, "nothing was written")
 	case errors.Is(err, pages.ErrContradicted):
 		return exitError{exitUnexpected, err}
 	case err != nil:
@@ -42,35 +42,34 @@ func (c *labPagesCommand) Run(ctx context.Context, std streams) error {
 	if err := pages.Write(c.Out, made); err != nil {
 		return unavailable(err)
 	}
-	_, err = fmt.Fprintf(std.out, "%d pages and pictures are written in %s and %s, from %d saved runs\n",
+	_, err = fmt.Fprintf(std.out, "Wrote %d pages and pictures to %s and %s from %d saved runs.\n",
 		len(made), c.Out, filepath.Join(c.Out, "experiments"), len(runs))
 	return err
 }
 
-// saved is the store from whose runs pages are made.
-type saved struct {
-	Store string `default:"store" env:"LAB_STORE" placeholder:"FOLDER" help:"Folder with the saved runs."`
+// savedRuns has the flag of commands that make pages from saved runs.
+type savedRuns struct {
+	Store string `default:"store" env:"LAB_STORE" placeholder:"FOLDER" help:"Folder that contains the saved runs."`
 }
 
-// runs judges the newest run of each experiment again. A store that is not there has none. Pages cannot be written from it:
-// they would lose what they say of earlier runs.
-func (s saved) runs(toWrite bool) (all []experiments.Saved, err error) {
+// load returns the newest run of each experiment, judged again. A store that does not exist has no runs. If mustHave is set, that is an
+// error: pages without runs would lose the results of earlier ones.
+func (s savedRuns) load(mustHave bool) (all []experiments.Saved, err error) {
 	switch info, err := os.Stat(s.Store); {
 	case err != nil && !os.IsNotExist(err):
 		return nil, unavailable(err)
 	case err == nil && !info.IsDir():
-		return nil, unavailable(fmt.Errorf("%s is no folder; name one with saved runs with --store", s.Store))
+		return nil, unavailable(fmt.Errorf("%s is not a folder; set --store to a folder with saved runs", s.Store))
 	}
 	for _, dir := range experiments.Runs(s.Store) {
 		all = append(all, claims.All().Rejudge(dir))
 	}
-	// The newest run of an experiment of this store; the store may be a run itself.
-	usable := func(run experiments.Saved) bool {
+	usable := func(run experiments.Saved) bool { // s.Store may be the folder of a single run
 		return run.Record.Experiment != "" && filepath.Dir(filepath.Dir(run.Dir)) == filepath.Clean(s.Store)
 	}
-	if toWrite && !slices.ContainsFunc(all, usable) {
-		return nil, unavailable(fmt.Errorf("%s holds no saved runs of experiments, and nothing is written; "+
-			"make some with %s lab run --all --out %[1]s, or name another folder with --store", s.Store, self()))
+	if mustHave && !slices.ContainsFunc(all, usable) {
+		return nil, unavailable(fmt.Errorf("nothing was written: %s has no saved runs; "+
+			"run %s lab run --all --out %[1]s, or set --store to another folder", s.Store, self()))
 	}
 	return all, nil
 }

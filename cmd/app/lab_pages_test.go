@@ -10,7 +10,7 @@ import (
 	"locklab/internal/testenv"
 )
 
-// Without runs nothing is written: what the pages say of the runs of once would be lost.
+// Without runs nothing is written, because pages would lose the results of earlier runs.
 func TestPagesNeedRuns(t *testing.T) {
 	t.Parallel()
 	testenv.Slow(t)
@@ -36,27 +36,27 @@ func TestPagesNeedRuns(t *testing.T) {
 		t.Fatalf("exit %d: %s", got.code, got.err)
 	}
 	one := filepath.Join(store, "L10-set-without-nx")
-	for wrong, says := range map[string]string{
-		filepath.Join(dir, "missing"): "lab run --all --out " + filepath.Join(dir, "missing"), empty: "holds no saved runs",
-		damaged: "holds no saved runs",
-		file:    "is no folder", one: "holds no saved runs", filepath.Join(one, "latest"): "holds no saved runs",
+	for wrong, want := range map[string]string{
+		filepath.Join(dir, "missing"): "lab run --all --out " + filepath.Join(dir, "missing"), empty: "no saved runs",
+		damaged: "no saved runs",
+		file:    "not a folder", one: "no saved runs", filepath.Join(one, "latest"): "no saved runs",
 	} {
-		wantSentence(t, app(t.Context(), "lab", "pages", "--store="+wrong, "--out="+filepath.Join(dir, "docs")), exitUnavailable, wrong, says,
+		wantSentence(t, app(t.Context(), "lab", "pages", "--store="+wrong, "--out="+filepath.Join(dir, "docs")), exitUnavailable, wrong, want,
 			"--store")
-		wantSentence(t, app(t.Context(), "lab", "matrix", "--write", "--store="+wrong, "--dir="+dir), exitUnavailable, wrong, says, "--store")
+		wantSentence(t, app(t.Context(), "lab", "matrix", "--write", "--store="+wrong, "--dir="+dir), exitUnavailable, wrong, want, "--store")
 	}
 	picture := filepath.Join(dir, "docs", "experiments", "img", "L03-foreign-unlock-1.svg")
 	if err := errors.Join(os.MkdirAll(filepath.Dir(picture), 0o700), os.WriteFile(picture, nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	wantSentence(t, app(t.Context(), "lab", "pages", "--store="+store, "--out="+filepath.Join(dir, "docs")), exitUnavailable, store,
-		"lab run L03-foreign-unlock --out ", "nothing is written")
+		"lab run L03-foreign-unlock --out ", "nothing was written")
 	for _, name := range []string{file, page, filepath.Join(dir, "docs", "matrix.md")} {
 		if text, err := os.ReadFile(name); err != nil || string(text) != before {
 			t.Errorf("%s was written: %v\n%s", name, err, text)
 		}
 	}
-	wantSentence(t, app(t.Context(), "lab", "matrix", "--store="+file), exitUnavailable, file, "is no folder")
+	wantSentence(t, app(t.Context(), "lab", "matrix", "--store="+file), exitUnavailable, file, "not a folder")
 	if got := app(t.Context(), "lab", "matrix", "--store="+empty); got.code != exitOK || !strings.Contains(got.out, "not tested") {
 		t.Errorf("exit %d: %s%s", got.code, got.err, got.out)
 	}

@@ -21,71 +21,70 @@ import (
 
 type labRunCommand struct {
 	selection
-	Trials   *int    `placeholder:"N" help:"Trials of each variant (default: the experiment's own number, mostly 3)."`
-	Seed     *uint64 `placeholder:"N" help:"Random seed (default: from the clock; printed)."`
-	Out      string  `default:"store" env:"LAB_STORE" placeholder:"FOLDER" help:"Folder for the saved runs."`
-	Parallel int     `default:"4" placeholder:"N" help:"Experiments at a time; most of their time they wait."`
-	Embedded bool    `help:"Use miniredis although a redis-server is there."`
-	On       string  `default:"processes" enum:"processes,docker" placeholder:"WHERE" help:"Place of Redis: processes, or docker (containers of docker-compose.yml, as a project of their own)."`
+	Trials   *int    `placeholder:"N" help:"Number of trials per variant, from 1 to 1000 (default: set by the experiment, usually 3)."`
+	Seed     *uint64 `placeholder:"N" help:"Random seed (default: derived from the clock and printed)."`
+	Out      string  `default:"store" env:"LAB_STORE" placeholder:"FOLDER" help:"Folder to save runs in."`
+	Parallel int     `default:"4" placeholder:"N" help:"Number of experiments to run at the same time, from 1 to 8."`
+	Embedded bool    `help:"Use the embedded miniredis even if redis-server is installed."`
+	On       string  `default:"processes" enum:"processes,docker" placeholder:"WHERE" help:"Where to run Redis: processes, or docker for containers in their own Compose project."`
 	checkout
-	JSON bool `name:"json" help:"Print the verdicts as JSON, for programs."`
+	JSON bool `name:"json" help:"Print the results as JSON."`
 
-	image string // of the containers
+	image string // of Redis in containers
 }
 
-// Bounds of a run.
 const (
-	mostTrials   = 1000
-	mostParallel = 8
-	shortSeed    = 1_000_000 // a seed that a person will type
-	onDocker     = "docker"  // of --on
+	maxTrials   = 1000
+	maxParallel = 8
+	seedLimit   = 1_000_000 // seeds below it are short enough to type
+	onDocker    = "docker"  // value of --on
 )
 
 func (c *labRunCommand) validate() error {
 	switch {
 	case c.Embedded && c.On == onDocker:
-		return misuse("--embedded and --on docker are two places for Redis; drop one of the two")
+		return usageErrorf("--embedded does not work with --on docker; drop one of the two")
 	case c.Out == "":
-		return misuse("--out is empty; name a folder for the saved runs")
+		return usageErrorf("--out is empty; set it to a folder for the saved runs")
 	}
-	return cmp.Or(within("--trials", c.trials(1), 1, mostTrials), within("--parallel", c.Parallel, 1, mostParallel))
+	return cmp.Or(validateRange("--trials", c.trials(1), 1, maxTrials), validateRange("--parallel", c.Parallel, 1, maxParallel))
 }
 
-// trials is how many were asked for, or otherwise.
-func (c *labRunCommand) trials(otherwise int) int { return *cmp.Or(c.Trials, &otherwise) }
+// trials returns the value of --trials, or fallback if it is not set.
+func (c *labRunCommand) trials(fallback int) int { return *cmp.Or(c.Trials, &fallback) }
 
-// Run runs what was chosen, saves each run when it is over, and judges them all.
+// Run runs the chosen experiments, saves each one when it ends, and prints the verdicts.
 func (c *labRunCommand) Run(ctx context.Context, std streams) error {
 	if err := c.validate(); err != nil {
 		return err
 	}
 	chosen, err := c.choose(claims.All())
 	if err != nil {
-		return misuse("%w", err)
+		return usageErrorf("%w", err)
 	}
-	result := &experiments.Results{Build: build(), Elsewhere: "with a redis-server only"}
+	result := &experiments.Results{Build: build(), Elsewhere: "only with redis-server"}
 	if c.On == onDocker {
-		result.Elsewhere = "on processes only"
+		result.Elsewhere = "only on processes"
 	}
-	if chosen, result.Missing = c.able(chosen); len(result.Missing) > 0 && os.Getenv("LAB_REQUIRE") == "all" {
+	if chosen, result.Missing = c.dropMissing(chosen); len(result.Missing) > 0 && os.Getenv("LAB_REQUIRE") == "all" {
 		return unavailable(fmt.Errorf("LAB_REQUIRE=all requires every program: %s", strings.Join(result.Missing, "; ")))
 	}
-	if chosen, result.LeftOut, err = c.here(ctx, chosen, std); err != nil {
+	if chosen, result.LeftOut, err = c.keepRunnable(ctx, chosen, std); err != nil {
 		return err
 	}
-	if err := stopped(ctx, c.prepare(ctx, chosen, std.say), "no experiment was begun"); err != nil {
+	if err := commandError(ctx, c.prepare(ctx, chosen, std.say), "no experiment was begun"); err != nil {
 		return err
 	}
 	options, err := c.options()
 	if err == nil {
 		options.Pace, err = experiments.MeasurePace(ctx)
 	}
-	if err := stopped(ctx, err, "no experiment was begun"); err != nil {
+	if err := commandError(ctx, err, "no experiment was begun"); err != nil {
 		return err
 	}
 	fmt.Fprintf(std.err, "Pace: %s.\n", screen(std.err).Fit(options.Pace.String(), 6))
 	result.Seed, result.Redis, result.Pace, result.Command = options.Seed, options.Engine(), options.Pace, c.reproduce(options.Seed)
-	began, tell := time.Now(), terminal.NewProgress(std.err, colours(std.err), chosen, c.Parallel, options)
+	began, tell := time.Now(), terminal.NewProgress(std.err, wantsColour(std.err), chosen, c.Parallel, options)
 	result.Runs = experiments.RunAll(ctx, chosen, c.Parallel, func(e experiments.Experiment) experiments.Result {
 		mine := options
 		mine.Command, mine.Tell = c.reproduceOne(e, options), tell.Tell
@@ -96,9 +95,9 @@ func (c *labRunCommand) Run(ctx context.Context, std streams) error {
 	return c.finish(ctx, result, std)
 }
 
-// prepare does the slow work before the first trial: it checks that the folder is writable, and builds an etcd where there is none.
+// prepare does the slow work before the first trial: it checks that the store is writable, and builds etcd if that is missing.
 func (c *labRunCommand) prepare(ctx context.Context, chosen []experiments.Experiment, say func(string)) error {
-	tellOldRedis(say, c.Embedded || c.On == onDocker)
+	warnOldRedis(say, c.Embedded || c.On == onDocker)
 	if err := experiments.LeftOut(chosen); err != nil && os.Getenv("LAB_REQUIRE") == "all" {
 		return fmt.Errorf("LAB_REQUIRE=all requires every variant: %w", err)
 	}
@@ -108,53 +107,54 @@ func (c *labRunCommand) prepare(ctx context.Context, chosen []experiments.Experi
 	if c.On == onDocker || !experiments.Uses(chosen, experiments.Etcd) || stack.EtcdServer.Missing() != nil {
 		return nil
 	}
-	err := preparedEtcd(ctx, say)
+	err := prepareEtcd(ctx, say)
 	if err != nil && os.Getenv("LAB_REQUIRE") != "all" {
-		say(fmt.Sprintf("%v. Variants that need etcd will show nothing.", err))
+		say(fmt.Sprintf("%v. Variants that need etcd will be inconclusive.", err))
 		return nil
 	}
 	return err
 }
 
-// preparedEtcd builds an etcd where there is none. It comes before whatever has a bound on its start.
-func preparedEtcd(ctx context.Context, say func(string)) error {
+// prepareEtcd builds etcd if it is missing. Call it before anything whose start has a time limit: a build takes minutes.
+func prepareEtcd(ctx context.Context, say func(string)) error {
 	return stack.PrepareEtcd(ctx, func() {
-		say("No etcd is on the PATH. The lab builds one now. This takes some minutes, the first time only.")
+		say("etcd is not on the PATH. Building it now; this takes a few minutes, once.")
 	})
 }
 
-// here keeps what runs where it is to run, and fails when something that it needs is missing.
-func (c *labRunCommand) here(
+// keepRunnable returns the experiments that can run with --on and --embedded, and the ids of the others. It fails if a program that they
+// need is missing.
+func (c *labRunCommand) keepRunnable(
 	ctx context.Context, chosen []experiments.Experiment, std streams,
 ) (kept []experiments.Experiment, left []string, err error) {
 	kept = chosen
 	switch {
 	case c.On == onDocker:
-		kept, left, err = c.contained(claims.All(), chosen)
+		kept, left, err = c.keepContained(claims.All(), chosen)
 	case c.Embedded:
-		kept, left, err = c.embedded(chosen)
+		kept, left, err = c.keepEmbedded(chosen)
 	}
 	if err != nil {
-		return nil, nil, misuse("%w", err)
+		return nil, nil, usageErrorf("%w", err)
 	}
 	if c.On == onDocker {
-		return kept, left, c.engineIsWell(ctx, std)
+		return kept, left, c.checkContainers(ctx, std)
 	}
-	if err := c.missing(kept, stack.RealRedis()); err != nil {
+	if err := c.checkPrograms(kept, stack.RealRedis()); err != nil {
 		return nil, nil, unavailable(err)
 	}
 	return kept, left, nil
 }
 
-// engineIsWell looks for Docker and the image of Redis, before any container is made.
-func (c *labRunCommand) engineIsWell(ctx context.Context, std streams) error {
+// checkContainers checks that Docker works and has the image of Redis.
+func (c *labRunCommand) checkContainers(ctx context.Context, std streams) error {
 	project, err := compose.Load(ctx, c.Dir, "")
 	if err != nil {
-		return misuse("%w", err)
+		return usageErrorf("%w", err)
 	}
 	c.image = project.Variable("REDIS_IMAGE")
-	needs := func(image string) bool { return image == c.image }
-	return hindered(ctx, std, c.Dir, project, needs, "docker", "compose", "images")
+	needsImage := func(image string) bool { return image == c.image }
+	return checkDocker(ctx, std, c.Dir, project, needsImage, "docker", "compose", "images")
 }
 
 func (c *labRunCommand) options() (o experiments.Options, err error) {
@@ -162,7 +162,7 @@ func (c *labRunCommand) options() (o experiments.Options, err error) {
 	if err != nil {
 		return o, err
 	}
-	clock := uint64(time.Now().UnixNano()) % shortSeed
+	clock := uint64(time.Now().UnixNano()) % seedLimit
 	o = experiments.Options{
 		Trials: c.trials(0), Seed: *cmp.Or(c.Seed, &clock), Real: stack.RealRedis() && !c.Embedded,
 		App: []string{self, "serve"}, Build: build(), Quick: c.Quick, Store: c.Out,
@@ -177,23 +177,23 @@ func (c *labRunCommand) options() (o experiments.Options, err error) {
 	return o, err
 }
 
-// finish prints, and says with the exit status what it came to.
+// finish writes the report, prints the results, and returns the error of the verdict.
 func (c *labRunCommand) finish(ctx context.Context, result *experiments.Results, std streams) error {
 	var reported error
 	result.Report, reported = html.Write(c.Out, result.Runs, claims.All())
-	err := errors.Join(printed(std, c.JSON, result, terminal.Results), reported, result.NotSaved())
+	err := errors.Join(printResult(std, c.JSON, result, terminal.Results), reported, result.NotSaved())
 	switch {
 	case ctx.Err() != nil:
-		return exitError{exitInterrupted, errors.Join(errors.New("interrupted: what was recorded is kept, and shows nothing"), err)}
+		return exitError{exitInterrupted, errors.Join(errors.New("interrupted: the recordings are saved, but without a verdict"), err)}
 	case result.Verdict == experiments.Unexpected && err != nil:
 		return exitError{exitUnexpected, err}
 	case err != nil:
 		return unavailable(err)
 	}
-	return verdictExit(result.Verdict, "")
+	return verdictError(result.Verdict, "")
 }
 
-// reproduce is the command that runs all of it again.
+// reproduce returns the command line that repeats the whole run.
 func (c *labRunCommand) reproduce(seed uint64) string {
 	words := slices.Clone(c.IDs)
 	for _, flag := range []struct {
@@ -204,20 +204,20 @@ func (c *labRunCommand) reproduce(seed uint64) string {
 			words = append(words, flag.text)
 		}
 	}
-	return c.command(words, c.trials(0), seed)
+	return c.commandLine(words, c.trials(0), seed)
 }
 
-// reproduceOne is the command that runs one experiment again. A flag that chose it may have changed its number of trials.
+// reproduceOne returns the command line that repeats one experiment with as many trials as in this run.
 func (c *labRunCommand) reproduceOne(e experiments.Experiment, o experiments.Options) string {
 	trials := o.TrialsOf(e)
 	if trials == (experiments.Options{}).TrialsOf(e) {
 		trials = 0
 	}
-	return c.command([]string{e.ID}, trials, o.Seed)
+	return c.commandLine([]string{e.ID}, trials, o.Seed)
 }
 
-// command runs what is chosen as it was run; with 0 trials, as often as is each experiment's own.
-func (c *labRunCommand) command(chosen []string, trials int, seed uint64) string {
+// commandLine returns the command line that runs chosen with the flags of c. With 0 trials, each experiment uses its own number.
+func (c *labRunCommand) commandLine(chosen []string, trials int, seed uint64) string {
 	words := append([]string{self(), "lab", "run"}, chosen...)
 	if trials > 0 {
 		words = append(words, fmt.Sprintf("--trials %d", trials))

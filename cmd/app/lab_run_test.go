@@ -11,7 +11,7 @@ import (
 	"locklab/internal/testenv"
 )
 
-// labRun runs experiments, until their run shows something: three times at most, as on a busy machine a trial may show nothing.
+// labRun runs experiments. It repeats an inconclusive run, up to three times, because the machine may be busy.
 func labRun(t *testing.T, args ...string) output {
 	t.Helper()
 	args = append([]string{"lab", "run"}, args...)
@@ -23,16 +23,16 @@ func labRun(t *testing.T, args ...string) output {
 	return got
 }
 
-// The report in the store is of the newest run of each experiment, whichever ran last. It draws the runs of the last command, and links the
-// reports of the others.
-func TestLabReportIsOfTheWholeStore(t *testing.T) {
+// The report of a store covers the newest run of each experiment. It draws the runs of the last command and links the reports of the
+// others.
+func TestReportOfTheStore(t *testing.T) {
 	t.Parallel()
 	testenv.Slow(t)
 	store := t.TempDir()
 	for i, ids := range [][]string{{"L10", "L03"}, {"L03"}, {"L01"}} {
 		args := append([]string{"lab", "run", "--embedded", "--trials=1", "--out=" + store, fmt.Sprintf("--seed=%d", 7000+i)}, ids...)
 		got := app(t.Context(), args...)
-		judged := got.code == exitOK || got.code == exitInconclusive // on a busy machine a trial may show nothing
+		judged := got.code == exitOK || got.code == exitInconclusive // inconclusive on a busy machine
 		if !judged || !strings.Contains(got.out, "Report:  "+filepath.Join(store, experiments.ReportFile)) {
 			t.Fatalf("exit %d: %s%s", got.code, got.err, got.out)
 		}
@@ -51,18 +51,18 @@ func TestLabReportIsOfTheWholeStore(t *testing.T) {
 	} {
 		at := strings.Index(string(text), part)
 		if at < last || at < 0 {
-			t.Errorf("%s stands at %d, after something at %d", part, at, last)
+			t.Errorf("%s is at %d, want it after %d", part, at, last)
 		}
 		last = at
 	}
 	own, err := os.ReadFile(filepath.Join(store, "L03-foreign-unlock", "latest", experiments.ReportFile))
 	if err != nil || strings.Contains(string(own), "L10-set-without-nx") || !strings.Contains(string(own), "--seed 7001") {
-		t.Errorf("the run's own report is of others, or not the newest; %v", err)
+		t.Errorf("the report of the run has other runs, or is not of the newest one: %v", err)
 	}
 }
 
-// The command that repeats one experiment of a group runs it as often as the group did.
-func TestCommandThatRepeats(t *testing.T) {
+// The command that repeats one experiment of a group uses as many trials as the group did.
+func TestReproduce(t *testing.T) {
 	usual, seldom := experiments.Experiment{ID: "X01"}, experiments.Experiment{ID: "X02", Schedule: experiments.Schedule{Trials: 1}}
 	for _, c := range []struct {
 		command            labRunCommand

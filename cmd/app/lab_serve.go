@@ -22,24 +22,24 @@ import (
 )
 
 type labServeCommand struct {
-	Listen       string `default:"127.0.0.1:8070" env:"LAB_PAGE" placeholder:"HOST:PORT" help:"Address of the page; port 0 takes a free one. Without --class and --address it must be a loopback address."`
-	Class        bool   `help:"Let a class open the page: participants guess, and only the trainer starts runs."`
-	TrainerToken string `env:"LAB_TRAINER_TOKEN" placeholder:"SECRET" help:"Token of the trainer, of at least 16 characters (default: a new one, which is printed)."`
-	Address      string `env:"LAB_ADDRESS" placeholder:"HOST:PORT" help:"Address at which browsers reach the page, if it is not --listen: that of a proxy, or what participants type. Without --class it must be a loopback address; you then promise that only a proxy of this machine reaches --listen."`
-	URL          string `env:"LAB_URL" placeholder:"URL" help:"Send bursts to instances that run already: the address of their balancer (default: two instances of its own)."`
-	AdminToken   string `env:"LAB_ADMIN_TOKEN" placeholder:"SECRET" help:"Token that the instances at --url require for a reset of the counter (default: none)."`
-	Out          string `default:"store" env:"LAB_STORE" placeholder:"FOLDER" help:"Folder for the saved runs."`
-	Topology     string `default:"single" enum:"single,master-slave,sentinel,cluster" placeholder:"KIND" help:"Topology of Redis behind the instances that bursts go to: ${enum}; all but single need a real redis-server."`
-	Cut          bool   `help:"Put a proxy before each Redis server, so that the page can cut it off (not in a cluster). The proxy changes how many views v1 and v2 lose."`
-	Embedded     bool   `help:"Use miniredis although a redis-server is there."`
-	Browser      bool   `default:"true" negatable:"" help:"Open the page in a browser, if there is a screen; --no-browser does not."`
+	Listen       string `default:"127.0.0.1:8070" env:"LAB_PAGE" placeholder:"HOST:PORT" help:"Address to listen on; port 0 picks a free port. Must be a loopback address unless --class or --address is set."`
+	Class        bool   `help:"Open the page to a class: participants can guess, but only the trainer can start runs."`
+	TrainerToken string `env:"LAB_TRAINER_TOKEN" placeholder:"SECRET" help:"Trainer token, at least 16 characters (default: a random token, which is printed)."`
+	Address      string `env:"LAB_ADDRESS" placeholder:"HOST:PORT" help:"Address at which browsers reach the page, if it differs from --listen, such as that of a proxy. Without --class it must be a loopback address, and you must make sure that only a proxy on this machine can reach --listen."`
+	URL          string `env:"LAB_URL" placeholder:"URL" help:"URL of the balancer in front of running instances to send bursts to (default: start two instances)."`
+	AdminToken   string `env:"LAB_ADMIN_TOKEN" placeholder:"SECRET" help:"Token that the instances at --url require to reset the counter (default: none)."`
+	Out          string `default:"store" env:"LAB_STORE" placeholder:"FOLDER" help:"Folder to save runs in."`
+	Topology     string `default:"single" enum:"single,master-slave,sentinel,cluster" placeholder:"KIND" help:"Redis topology of the instances that it starts: ${enum}. All but single need a real redis-server."`
+	Cut          bool   `help:"Put a proxy in front of each Redis server, so that the page can cut it off (not in a cluster). The proxy changes how many views v1 and v2 lose."`
+	Embedded     bool   `help:"Use the embedded miniredis even if redis-server is installed."`
+	Browser      bool   `default:"true" negatable:"" help:"Open your browser if there is a screen; --no-browser prevents that."`
 }
 
-// shortestToken is what nobody tries in a class, in characters.
-const shortestToken = 16
+// minTokenLength is the number of characters that nobody in a class will guess.
+const minTokenLength = 16
 
 func (c *labServeCommand) validate() error {
-	if err := address("--listen", c.Listen); err != nil {
+	if err := validateAddress("--listen", c.Listen); err != nil {
 		return err
 	}
 	if err := c.validateReach(); err != nil {
@@ -53,27 +53,27 @@ func (c *labServeCommand) validate() error {
 		c.URL = base
 	}
 	if c.Out == "" {
-		return misuse("--out is empty; name a folder for the saved runs")
+		return usageErrorf("--out is empty; set it to a folder for the saved runs")
 	}
 	return nil
 }
 
-// validateReach checks that not everybody can start runs.
+// validateReach rejects addresses at which anyone on the network could start runs.
 func (c *labServeCommand) validateReach() error {
 	if c.Address != "" {
-		if err := address("--address", c.Address); err != nil {
+		if err := validateAddress("--address", c.Address); err != nil {
 			return err
 		}
 	}
 	switch reach := cmp.Or(c.Address, c.Listen); {
 	case c.TrainerToken != "" && !c.Class:
-		return misuse("--trainer-token is given without --class; add --class, or drop the token")
-	case c.TrainerToken != "" && len(c.TrainerToken) < shortestToken:
-		return misuse("--trainer-token has %d characters; take at least %d, or drop it and take the one that is printed",
-			len(c.TrainerToken), shortestToken)
+		return usageErrorf("--trainer-token needs --class; add --class, or drop the token")
+	case c.TrainerToken != "" && len(c.TrainerToken) < minTokenLength:
+		return usageErrorf("--trainer-token has %d characters; use at least %d, or drop it to get a random token",
+			len(c.TrainerToken), minTokenLength)
 	case !c.Class && !isLoopback(reach):
-		return misuse("others reach the page at %s, and everybody who reaches it can start runs; add --class, or take an address of this "+
-			"machine only, as 127.0.0.1:8070", reach)
+		return usageErrorf("other machines can reach the page at %s, and anyone who opens it can start runs; "+
+			"add --class, or use a loopback address such as 127.0.0.1:8070", reach)
 	}
 	return nil
 }
@@ -84,35 +84,36 @@ func isLoopback(addr string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// missing says why an experiment cannot run here; nil: it can.
-func (c *labServeCommand) missing(e experiments.Experiment) error {
+// checkExperiment returns why e cannot run here, or nil if it can.
+func (c *labServeCommand) checkExperiment(e experiments.Experiment) error {
 	one := []experiments.Experiment{e}
 	if c.Embedded {
-		_, _, err := selection{IDs: []string{e.ID}}.embedded(one)
+		_, _, err := selection{IDs: []string{e.ID}}.keepEmbedded(one)
 		return err
 	}
 	return experiments.Missing(one)
 }
 
-// servedThink is how long a driver thinks in a burst of the page, as in the demo.
-const servedThink = 100 * time.Millisecond
+// pageThink is how long a driver waits between reading and writing an order in a burst of the page, as in the demo.
+const pageThink = 100 * time.Millisecond
 
-// ableVersions are those that can run here without a build.
-func ableVersions() []string {
+// runnableVersions returns the versions that can run here right away.
+func runnableVersions() []string {
 	return slices.DeleteFunc(versions.Names(), func(name string) bool {
 		v, _ := versions.Find(name)
-		return runsNow(v) != nil
+		return checkVersion(v) != nil
 	})
 }
 
-// service starts what bursts go to: two instances of this very program. keep gets what is to be closed at the end.
-func (c *labServeCommand) service(program string, keep func(*stack.Stack)) service {
+// ownInstances returns a function that starts two instances of program. It passes their stack, which must be closed at the end, to keep.
+func (c *labServeCommand) ownInstances(program string, keep func(*stack.Stack)) startFunc {
 	service := burst.Service{
-		App: []string{program, "serve"}, Topology: c.Topology, Real: stack.RealRedis() && !c.Embedded, Servers: versions.Needs(ableVersions()...),
-		Proxied: c.Cut && c.Topology != "cluster", Instances: 2, Named: true, Think: servedThink, Listen: "127.0.0.1:0",
+		App: []string{program, "serve"}, Topology: c.Topology, Real: stack.RealRedis() && !c.Embedded,
+		Servers: versions.RequiredServers(runnableVersions()...),
+		Proxied: c.Cut && c.Topology != "cluster", Instances: 2, Named: true, Think: pageThink, Listen: "127.0.0.1:0",
 	}
 	return func(ctx context.Context, tell func(string)) (burst.Running, error) {
-		ctx, cancel := context.WithTimeout(ctx, startWithin)
+		ctx, cancel := context.WithTimeout(ctx, stackStartTimeout)
 		defer cancel()
 		s, err := stack.New()
 		if err != nil {
@@ -127,27 +128,27 @@ func (c *labServeCommand) service(program string, keep func(*stack.Stack)) servi
 	}
 }
 
-// reached returns the instances at --url, if they answer.
-func (c *labServeCommand) reached(ctx context.Context, tell func(string)) (burst.Running, error) {
-	tell("asking the instances at " + c.URL)
+// remoteInstances returns the instances at --url if they answer.
+func (c *labServeCommand) remoteInstances(ctx context.Context, tell func(string)) (burst.Running, error) {
+	tell("connecting to the instances at " + c.URL)
 	target := burst.Target{URL: c.URL, AdminToken: c.AdminToken}
-	_, err := askHealth(ctx, target)
+	_, err := fetchHealth(ctx, target)
 	return burst.Running{Target: target}, err
 }
 
-// class is the class that the flags ask for; nil: there is none. listens is the address of the page.
-func (c *labServeCommand) class(listens net.Addr) *web.Class {
+// newClass returns the class if --class is set, and nil otherwise. addr is the address of the page.
+func (c *labServeCommand) newClass(addr net.Addr) *web.Class {
 	if !c.Class {
 		return nil
 	}
-	return &web.Class{Token: cmp.Or(c.TrainerToken, rand.Text()), Address: cmp.Or(c.Address, reachable(listens))}
+	return &web.Class{Token: cmp.Or(c.TrainerToken, rand.Text()), Address: cmp.Or(c.Address, lanAddr(addr))}
 }
 
-// reachable is an address by which another machine reaches listens, if this machine has one.
-func reachable(listens net.Addr) string {
-	tcp, ok := listens.(*net.TCPAddr)
+// lanAddr returns the address at which other machines reach a server that listens on addr, if this machine has one.
+func lanAddr(addr net.Addr) string {
+	tcp, ok := addr.(*net.TCPAddr)
 	if !ok || !tcp.IP.IsUnspecified() {
-		return listens.String()
+		return addr.String()
 	}
 	addrs, _ := net.InterfaceAddrs()
 	for _, a := range addrs {
@@ -158,11 +159,11 @@ func reachable(listens net.Addr) string {
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(tcp.Port))
 }
 
-// service is what a page needs for bursts: see [web.Config].
-type service = func(ctx context.Context, tell func(what string)) (burst.Running, error)
+// startFunc starts or finds the instances that bursts go to: see [web.Config].
+type startFunc = func(ctx context.Context, tell func(what string)) (burst.Running, error)
 
-// page is a live page whose bursts go to service.
-func (c *labServeCommand) page(ctx context.Context, class *web.Class, service service) (*web.Server, error) {
+// newPage returns a live page that gets its instances from start.
+func (c *labServeCommand) newPage(ctx context.Context, class *web.Class, start startFunc) (*web.Server, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, unavailable(err)
@@ -171,18 +172,18 @@ func (c *labServeCommand) page(ctx context.Context, class *web.Class, service se
 	if err != nil {
 		return nil, err
 	}
-	run := labRunCommand{Out: c.Out, Embedded: c.Embedded} // the page runs what app lab run would
-	var able []string
+	run := labRunCommand{Out: c.Out, Embedded: c.Embedded} // the page runs experiments as app lab run does
+	var runnable []string
 	if c.URL == "" {
-		able = ableVersions()
+		runnable = runnableVersions()
 	}
 	return web.New(ctx, web.Config{
 		Catalogue: claims.All(), Store: c.Out, Program: self(), Class: class,
 		Options: experiments.Options{Real: stack.RealRedis() && !c.Embedded, App: []string{program, "serve"}, Build: build(), Pace: pace},
-		Missing: c.missing, Command: run.reproduceOne, StepCommand: stepCommand, Service: service,
-		Remote: c.URL != "", Versions: able,
+		Missing: c.checkExperiment, Command: run.reproduceOne, StepCommand: stepCommand, Service: start,
+		Remote: c.URL != "", Versions: runnable,
 		Prepare: func(ctx context.Context, e experiments.Experiment, tell func(what string)) {
-			_ = run.prepare(ctx, []experiments.Experiment{e}, tell) // without etcd a variant shows nothing, and says why
+			_ = run.prepare(ctx, []experiments.Experiment{e}, tell) // without etcd, a variant is inconclusive and says why
 		},
 	})
 }
@@ -195,14 +196,14 @@ func (c *labServeCommand) Run(ctx context.Context, std streams) (err error) {
 	if err := experiments.Probe(c.Out); err != nil {
 		return unavailable(err)
 	}
-	tellOldRedis(std.say, c.Embedded)
+	warnOldRedis(std.say, c.Embedded)
 	program, err := os.Executable()
 	if err != nil {
 		return unavailable(err)
 	}
 	listener, err := net.Listen("tcp", c.Listen)
 	if err != nil {
-		return unavailable(fmt.Errorf("--listen %s: %w; name another port, or 0 for a free one", c.Listen, err))
+		return unavailable(fmt.Errorf("--listen %s: %w; use another port, or 0 for a free one", c.Listen, err))
 	}
 	defer listener.Close()
 	var kept *stack.Stack
@@ -211,35 +212,34 @@ func (c *labServeCommand) Run(ctx context.Context, std streams) (err error) {
 			err = errors.Join(err, kept.Close())
 		}
 	}()
-	class, service := c.class(listener.Addr()), c.service(program, func(s *stack.Stack) { kept = s })
+	class, start := c.newClass(listener.Addr()), c.ownInstances(program, func(s *stack.Stack) { kept = s })
 	if c.URL != "" {
-		service = c.reached
+		start = c.remoteInstances
 	}
-	page, err := c.page(ctx, class, service)
-	if err := stopped(ctx, err, "it did not serve"); err != nil {
+	page, err := c.newPage(ctx, class, start)
+	if err := commandError(ctx, err, "the server did not start"); err != nil {
 		return err
 	}
-	at := cmp.Or(c.Address, onThisMachine(listener.Addr().String()))
-	c.announce(std, at, class)
+	addr := cmp.Or(c.Address, localAddr(listener.Addr().String()))
+	printAddresses(std, addr, class)
 	if c.Browser {
-		openBrowser(ctx, std, "http://"+at+map[bool]string{false: "/ui/", true: "/ui/trainer"}[class != nil])
+		openBrowser(ctx, std, "http://"+addr+map[bool]string{false: "/ui/", true: "/ui/trainer"}[class != nil])
 	}
-	context.AfterFunc(ctx, func() { std.say("The page ends, and the servers that it started. Saved runs are in " + c.Out + ".") })
-	return serve(ctx, listener, page)
+	context.AfterFunc(ctx, func() { std.say("Stopping the page and the servers that it started. Saved runs are in " + c.Out + ".") })
+	return servePage(ctx, listener, page)
 }
 
-// announce says where the page is.
-func (c *labServeCommand) announce(std streams, addr string, class *web.Class) {
-	fmt.Fprintf(std.out, "The live page: http://%s/ui/\n", addr)
+func printAddresses(std streams, addr string, class *web.Class) {
+	fmt.Fprintf(std.out, "Live page:     http://%s/ui/\n", addr)
 	if class != nil {
-		fmt.Fprintf(std.out, "Participants:  http://%s/ui/join\nThe trainer:   http://%s/ui/trainer\nIts token:     %s\n",
+		fmt.Fprintf(std.out, "Participants:  http://%s/ui/join\nTrainer:       http://%s/ui/trainer\nTrainer token: %s\n",
 			class.Address, class.Address, class.Token)
 	}
-	fmt.Fprintln(std.out, "It runs until Ctrl-C.")
+	fmt.Fprintln(std.out, "Stop it with Ctrl-C.")
 }
 
-// serve serves page until ctx ends, and what the page has started has ended.
-func serve(ctx context.Context, listener net.Listener, page *web.Server) error {
+// servePage serves page until ctx ends. It returns when everything that the page started has ended.
+func servePage(ctx context.Context, listener net.Listener, page *web.Server) error {
 	server := &http.Server{Handler: page.Handler(), ReadHeaderTimeout: 10 * time.Second}
 	context.AfterFunc(ctx, func() { _ = server.Close() })
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {

@@ -26,12 +26,12 @@ import (
 
 // watcher reads the events of the page as a browser does.
 type watcher struct {
-	late []time.Duration // of each event: from when it was made until it was here
-	old  int             // events that the watcher got first: those were made before
-	ends chan string     // what each burst left
+	late []time.Duration // delay of each event
+	old  int             // number of events at the beginning that are older than the watcher
+	ends chan string     // results of each burst
 }
 
-// watch looks at what a burst shows until ctx ends.
+// watch reads the events of bursts until ctx ends.
 func watch(ctx context.Context, t *testing.T, from *http.Client, base string, all *sync.WaitGroup) *watcher {
 	t.Helper()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/ui/events?of=burst-run&of=burst-left&of=burst-history"+
@@ -49,8 +49,8 @@ func watch(ctx context.Context, t *testing.T, from *http.Client, base string, al
 		lines := bufio.NewScanner(answer.Body)
 		lines.Buffer(nil, 4<<20)
 		for lines.Scan() {
-			if made, is := strings.CutPrefix(lines.Text(), "id: "); is {
-				at, _ := strconv.ParseInt(made, 10, 64)
+			if id, isID := strings.CutPrefix(lines.Text(), "id: "); isID {
+				at, _ := strconv.ParseInt(id, 10, 64)
 				w.late = append(w.late, time.Since(time.UnixMicro(at)))
 			}
 			if strings.Contains(lines.Text(), "Written twice: by") {
@@ -61,19 +61,19 @@ func watch(ctx context.Context, t *testing.T, from *http.Client, base string, al
 	return w
 }
 
-var finalOf = regexp.MustCompile(`(v\d) ·[^/]*/th(?:>|\\u003e)(?:<|\\u003c)td(?:>|\\u003e)(\d+)`)
+var finalValue = regexp.MustCompile(`(v\d) ·[^/]*/th(?:>|\\u003e)(?:<|\\u003c)td(?:>|\\u003e)(\d+)`)
 
-// finals are the final values in the table of a page, or of an event.
+// finals returns the final value of each version in the table of a page or an event.
 func finals(text string) map[string]string {
 	all := make(map[string]string)
-	for _, found := range finalOf.FindAllStringSubmatch(text, -1) {
+	for _, found := range finalValue.FindAllStringSubmatch(text, -1) {
 		all[found[1]] = found[2]
 	}
 	return all
 }
 
-// sent sends a burst through the page, and returns the final value of each version.
-func (w *watcher) sent(t *testing.T, base string) map[string]string {
+// sendBurst sends a burst from the page and returns the final value of each version.
+func (w *watcher) sendBurst(t *testing.T, base string) map[string]string {
 	t.Helper()
 	form := url.Values{"version": {"v1", "v3"}, "users": {"666"}, "drivers": {"2"}}
 	answer, err := http.PostForm(base+"/ui/burst/run", form)
@@ -90,8 +90,8 @@ func (w *watcher) sent(t *testing.T, base string) map[string]string {
 	}
 }
 
-// unseen sends a burst through the page while no browser looks on, and returns the final value of each version.
-func unseen(t *testing.T, base string) map[string]string {
+// sendUnwatched sends a burst from the page while no browser watches, and returns the final value of each version.
+func sendUnwatched(t *testing.T, base string) map[string]string {
 	t.Helper()
 	dots := func(text string) int {
 		return strings.Count(text, `class="earlier"`) + strings.Count(text, `class="newest"`)
@@ -105,7 +105,7 @@ func unseen(t *testing.T, base string) map[string]string {
 	answer.Body.Close()
 	text := ""
 	testenv.Eventually(t, "the burst has ended", func() bool {
-		time.Sleep(time.Second) // a page that is made during a burst would disturb it
+		time.Sleep(time.Second) // rendering the page would disturb the burst
 		text = burstText(t, base)
 		return dots(text) > before
 	})
@@ -127,9 +127,8 @@ func burstText(t *testing.T, base string) string {
 	return string(text)
 }
 
-// Sixty browsers see a burst of 666 on the processors that it needs itself, beside one that takes nothing. Each sees what it left, and v3
-// loses nothing. The test prints what docs/live.md says: how late events are, and the final values of v1 with no browser, with one and with
-// sixty.
+// Sixty browsers, and one that reads nothing, watch a burst of 666 on the same processors. Each one sees the results, and v3 loses nothing.
+// The test logs how late events are, and the final values of v1 with no browser, one, and sixty.
 func TestSixtyBrowsersWatchABurst(t *testing.T) {
 	testenv.Check(t, testenv.Page)
 	const browsers, bursts = 60, 5
@@ -137,20 +136,20 @@ func TestSixtyBrowsersWatchABurst(t *testing.T) {
 	ctx, cancel := context.WithCancel(testenv.Context(t))
 	defer cancel()
 	var all sync.WaitGroup
-	unseen(t, base) // it starts the servers
+	sendUnwatched(t, base) // starts the servers
 	left := make(map[string][]string)
 	run := func(with string, send func() map[string]string) {
 		for range bursts {
 			finals := send()
 			if finals["v3"] != "666" {
-				t.Errorf("with %s v3 leaves %v", with, finals)
+				t.Errorf("with %s, v3 ended at %v", with, finals)
 			}
 			left[with] = append(left[with], finals["v1"])
 		}
 	}
-	run("no browser", func() map[string]string { return unseen(t, base) })
+	run("no browser", func() map[string]string { return sendUnwatched(t, base) })
 	one := watch(ctx, t, http.DefaultClient, base, &all)
-	send := func() map[string]string { return one.sent(t, base) }
+	send := func() map[string]string { return one.sendBurst(t, base) }
 	run("one browser", send)
 	stalled, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
 	if err != nil {
@@ -168,7 +167,7 @@ func TestSixtyBrowsersWatchABurst(t *testing.T) {
 			select {
 			case <-w.ends:
 			case <-ctx.Done():
-				t.Fatalf("browser %d does not see every burst", i+1)
+				t.Fatalf("browser %d did not see every burst", i+1)
 			}
 		}
 	}
@@ -178,7 +177,7 @@ func TestSixtyBrowsersWatchABurst(t *testing.T) {
 	wantSoon(t, stalls, fmt.Sprintf("events to %d browsers", browsers), lateness(many))
 }
 
-// lateness is how late the events were, apart from the first ones.
+// lateness returns the delays of all events, without those that are older than their watcher.
 func lateness(all []*watcher) (late []time.Duration) {
 	for _, w := range all {
 		late = append(late, w.late[w.old:]...)
@@ -186,20 +185,20 @@ func lateness(all []*watcher) (late []time.Duration) {
 	return late
 }
 
-// wantSoon says how long something took. The page promises 50 ms for 99 of 100 events, and 100 ms for an answer, on two quiet processors.
-// This machine is busy, and may stall.
+// wantSoon logs how long something took. The page promises 50 ms for 99 of 100 events and 100 ms for an answer, on two quiet processors.
+// The limit here is generous, because the machine is busy and may stall.
 func wantSoon(t *testing.T, stalls *testenv.Stalls, what string, took []time.Duration) {
 	t.Helper()
 	slices.Sort(took)
 	longest := took[len(took)-1]
-	t.Logf("%d %s: half of them within %s, 99 %% within %s, the last after %s", len(took), what, took[len(took)/2].Round(time.Millisecond),
+	t.Logf("%d %s: median %s, 99 %% within %s, maximum %s", len(took), what, took[len(took)/2].Round(time.Millisecond),
 		took[len(took)*99/100].Round(time.Millisecond), longest.Round(time.Millisecond))
 	if most := 4*time.Second + stalls.Longest(); longest > most {
 		t.Errorf("one of the %s took %s", what, longest)
 	}
 }
 
-// classmate is a participant, or the trainer.
+// classmate is a participant or the trainer.
 type classmate struct {
 	*http.Client
 	t    *testing.T
@@ -217,7 +216,7 @@ func newClassmate(t *testing.T, base, door string, form url.Values) classmate {
 	return c
 }
 
-// post sends a form as the script of the page does, and returns how long the answer took.
+// post sends a form as the script of the page does, and returns how long the response took.
 func (c classmate) post(path string, form url.Values) time.Duration {
 	request, err := http.NewRequestWithContext(c.t.Context(), http.MethodPost, c.base+path, strings.NewReader(form.Encode()))
 	if err != nil {
@@ -240,11 +239,11 @@ func (c classmate) post(path string, form url.Values) time.Duration {
 	return took
 }
 
-// waitsToShow returns when the trainer can show the answers of a page.
-func (c classmate) waitsToShow(path string) {
+// waitForAnswers returns when the trainer can show the answers on a page.
+func (c classmate) waitForAnswers(path string) {
 	c.t.Helper()
 	testenv.Eventually(c.t, path+" waits for the trainer", func() bool {
-		time.Sleep(200 * time.Millisecond) // making the page disturbs what is measured
+		time.Sleep(200 * time.Millisecond) // rendering the page disturbs the measurement
 		answer, err := c.Get(c.base + path)
 		if err != nil {
 			return false
@@ -255,9 +254,8 @@ func (c classmate) waitsToShow(path string) {
 	})
 }
 
-// A class of 60, of which each holds its stream of events, and three browsers beside them. They guess while bursts of 666 go on, and say
-// afterwards what was lost. After as many runs, guesses and answers as an hour has, the page has less than 100 MB. The test prints what
-// docs/live.md says.
+// A class of 60, each with a stream of events, and three browsers. The class guesses while bursts of 666 run, and answers afterwards. After
+// as many runs, guesses and answers as in an hour, the page uses less than 100 MB.
 func TestAClassOfSixty(t *testing.T) {
 	testenv.Check(t, testenv.Page)
 	const token, people, bursts = "a token of a trainer", 60, 20
@@ -265,7 +263,7 @@ func TestAClassOfSixty(t *testing.T) {
 	stalls := testenv.WatchStalls(t)
 	ctx, cancel := context.WithCancel(testenv.Context(t))
 	defer cancel()
-	leads := newClassmate(t, base, "/ui/trainer", url.Values{"token": {token}})
+	trainer := newClassmate(t, base, "/ui/trainer", url.Values{"token": {token}})
 	for range 3 {
 		chrome.New(t).Open(base+"/ui/burst", chrome.View{Width: 1280, Scheme: "light"})
 	}
@@ -291,46 +289,46 @@ func TestAClassOfSixty(t *testing.T) {
 		posting.Wait()
 	}
 	for i := range bursts {
-		leads.post("/ui/burst/ask", url.Values{"version": {"v1", "v3"}, "users": {"666"}, "drivers": {"2"}})
+		trainer.post("/ui/burst/ask", url.Values{"version": {"v1", "v3"}, "users": {"666"}, "drivers": {"2"}})
 		all("/ui/burst/guess", "guess", 666)
-		leads.post("/ui/burst/run", nil)
-		if i%2 == 0 { // the limit of a participant
-			all("/ui/story/7/guess", "choice", 3) // while the burst goes on
+		trainer.post("/ui/burst/run", nil)
+		if i%2 == 0 { // more would exceed the rate limit of a participant
+			all("/ui/story/7/guess", "choice", 3) // during the burst
 		}
-		leads.waitsToShow("/ui/burst")
+		trainer.waitForAnswers("/ui/burst")
 		all("/ui/burst/answer", "choice", 3)
-		leads.post("/ui/burst/show", nil)
+		trainer.post("/ui/burst/show", nil)
 	}
 	cancel()
 	reading.Wait()
 	wantSoon(t, stalls, "events to a class of 60 during bursts", lateness(watchers))
 	wantSoon(t, stalls, "guesses and answers", took)
-	played := func(path, guess string) {
+	play := func(path, guess string) {
 		t.Helper()
 		all(path+"/guess", guess, 3)
-		leads.post(path+"/run", nil)
-		leads.waitsToShow(path)
+		trainer.post(path+"/run", nil)
+		trainer.waitForAnswers(path)
 		all(path+"/answer", "choice", 3)
-		leads.post(path+"/show", nil)
+		trainer.post(path+"/show", nil)
 	}
 	for scene := 1; scene <= 7; scene++ {
-		played(fmt.Sprint("/ui/story/", scene), "choice")
+		play(fmt.Sprint("/ui/story/", scene), "choice")
 	}
-	played("/ui/experiments/L03", "variant")
-	wantSoon(t, stalls, "guesses and answers, with those of scenes and an experiment", took)
+	play("/ui/experiments/L03", "variant")
+	wantSoon(t, stalls, "guesses and answers, including scenes and an experiment", took)
 	if mb := residentMB(t, pid); mb > 100 {
-		t.Errorf("the page has %d MB", mb)
+		t.Errorf("the page uses %d MB", mb)
 	} else {
-		t.Logf("after %d bursts, 7 scenes, an experiment and %d guesses and answers the page has %d MB", bursts, len(took), mb)
+		t.Logf("after %d bursts, 7 scenes, an experiment and %d guesses and answers the page uses %d MB", bursts, len(took), mb)
 	}
 }
 
-// residentMB is the memory of a process that is in use.
+// residentMB returns the resident memory of a process.
 func residentMB(t *testing.T, pid int) int {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
-		t.Skip("only Linux says how much memory a process uses")
+		t.Skip("the test needs /proc of Linux")
 	}
 	_, rest, _ := strings.Cut(string(status), "VmRSS:")
 	kb, err := strconv.Atoi(strings.Fields(rest)[0])

@@ -27,7 +27,7 @@ import (
 	"locklab/internal/testenv/chrome"
 )
 
-// livePage starts app lab serve as a process, and ends it as Ctrl-C does.
+// livePage starts app lab serve as a process and returns its URL. The process gets a Ctrl-C at the end of the test.
 func livePage(t *testing.T, flags ...string) (base string) {
 	t.Helper()
 	base, _ = livePageProcess(t, flags...)
@@ -52,24 +52,23 @@ func livePageProcess(t *testing.T, flags ...string) (base string, pid int) {
 		_ = page.Process.Signal(syscall.SIGINT)
 		defer time.AfterFunc(time.Minute, func() { _ = page.Process.Kill() }).Stop()
 		if err := page.Wait(); err != nil {
-			t.Errorf("app lab serve ends with %v", err)
+			t.Errorf("app lab serve: %v", err)
 		}
 	})
 	lines := bufio.NewScanner(out)
-	if lines.Scan() {
-		_, base, _ = strings.Cut(lines.Text(), "The live page: ")
+	lines.Scan()
+	_, host, found := strings.Cut(lines.Text(), "http://")
+	if !found {
+		t.Fatalf("no URL in %q", lines.Text())
 	}
-	if base == "" {
-		t.Fatalf("it says %q", lines.Text())
-	}
-	return strings.TrimSuffix(base, "/ui/"), page.Process.Pid
+	return "http://" + strings.TrimSuffix(host, "/ui/"), page.Process.Pid
 }
 
-// The page is opened in a browser, that of the trainer if there is a class. With --no-browser it is not.
-func TestThePageOpensABrowser(t *testing.T) {
+// The command opens the page in a browser, or the trainer's page with --class. With --no-browser it opens none.
+func TestLabServeOpensABrowser(t *testing.T) {
 	testenv.Slow(t)
 	if runtime.GOOS != "linux" {
-		t.Skip("only Linux asks xdg-open")
+		t.Skip("only Linux uses xdg-open")
 	}
 	dir := t.TempDir()
 	opened := filepath.Join(dir, "opened")
@@ -79,9 +78,9 @@ func TestThePageOpensABrowser(t *testing.T) {
 	}
 	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 	t.Setenv("DISPLAY", ":0")
-	t.Run("not", func(t *testing.T) { livePage(t) })
+	t.Run("--no-browser", func(t *testing.T) { livePage(t) })
 	if _, err := os.Stat(opened); err == nil {
-		t.Error("--no-browser opens one")
+		t.Error("--no-browser opens a browser")
 	}
 	for flag, path := range map[string]string{"--browser": "/ui/", "--class": "/ui/trainer"} {
 		t.Run(flag, func(t *testing.T) {
@@ -94,33 +93,34 @@ func TestThePageOpensABrowser(t *testing.T) {
 	}
 }
 
-// An address that no browser opens is told. Without a screen nothing is to be opened, and nothing is told.
-func TestABrowserThatIsNotThere(t *testing.T) {
+// If there is a screen but no browser, the user gets the URL. Without a screen there is no message.
+func TestOpenBrowserWithoutABrowser(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("only Linux asks xdg-open")
+		t.Skip("only Linux uses xdg-open")
 	}
-	there := t.TempDir()
-	if err := os.WriteFile(filepath.Join(there, "xdg-open"), []byte("#!/bin/sh\n"), 0o700); err != nil {
+	const url = "http://127.0.0.1:1"
+	installed := t.TempDir()
+	if err := os.WriteFile(filepath.Join(installed, "xdg-open"), []byte("#!/bin/sh\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []struct{ path, screen, says string }{
-		{there, "DISPLAY", ""}, {there, "WAYLAND_DISPLAY", ""}, {t.TempDir(), "", ""}, {t.TempDir(), "DISPLAY", "No browser was opened"},
+	for _, c := range []struct{ path, screen, want string }{
+		{installed, "DISPLAY", ""}, {installed, "WAYLAND_DISPLAY", ""}, {t.TempDir(), "", ""}, {t.TempDir(), "DISPLAY", url},
 	} {
 		for _, screen := range []string{"DISPLAY", "WAYLAND_DISPLAY", "WSL_DISTRO_NAME"} {
 			t.Setenv(screen, map[bool]string{true: ":0"}[screen == c.screen])
 		}
 		t.Setenv("PATH", c.path)
-		var said bytes.Buffer
-		openBrowser(t.Context(), streams{io.Discard, &said}, "http://127.0.0.1:1")
-		if told := said.String(); !strings.HasPrefix(told, c.says) || c.says == "" && told != "" {
-			t.Errorf("%+v: it says %q", c, told)
+		var stderr bytes.Buffer
+		openBrowser(t.Context(), streams{io.Discard, &stderr}, url)
+		if got := stderr.String(); !strings.Contains(got, c.want) || c.want == "" && got != "" {
+			t.Errorf("%+v: printed %q", c, got)
 		}
 	}
 }
 
-// A person goes through the whole story with the keyboard alone, at a projector and on a phone. Each scene runs on this machine, for real.
-// At the end is the table of the guesses, and the way back. On the projector nothing scrolls, no text of a drawing is small, and the bar
-// covers nothing. On the phone the question and its answers need no scrolling.
+// A person plays the whole story with the keyboard, on a projector and on a phone. Every scene really runs. The end shows the guesses and
+// leads back. On the projector nothing scrolls, no text in a drawing is small, and the bar covers nothing. On the phone the question and
+// its answers fit without scrolling.
 func TestTheStory(t *testing.T) {
 	testenv.Check(t, testenv.Page)
 	t.Parallel()
@@ -137,27 +137,27 @@ func TestTheStory(t *testing.T) {
 			for scene := 1; scene <= 7; scene++ {
 				b.Do(chromedp.WaitVisible(fmt.Sprintf(`//h1[contains(., "%d of 7")]`, scene)), chromedp.WaitVisible(".choices button:enabled"))
 				wantScene(b, v, scene, "asks")
-				playScene(b, scene)
-				wantScene(b, v, scene, "told")
+				playScene(b, scene, map[bool]string{false: "b"}[scene%2 == 0])
+				wantScene(b, v, scene, "answered")
 				b.Do(chromedp.KeyEvent(kb.ArrowRight))
 			}
 			b.Do(chromedp.WaitVisible(".summary"))
 			const guesses = `document.querySelectorAll(".summary tbody tr").length - document.body.textContent.split("not played yet").length + 1`
 			if n := chrome.Ask[int](b, guesses); n != 7 {
-				t.Errorf("the end of the story knows %d scenes", n)
+				t.Errorf("the end of the story has %d scenes", n)
 			}
 			b.Accessible("the end of the story")
 			b.Shoot(v.Name + "-end")
 			b.Do(chromedp.KeyEvent(kb.ArrowLeft), chromedp.WaitVisible(`//h1[contains(., "7 of 7")]`), chromedp.WaitVisible(".ends .answer"))
 			b.Calm(func(asked string) bool { return strings.HasPrefix(asked, base+"/ui/") || asked == "data:," })
-			for scene := 1; scene <= 7; scene++ { // the next one begins anew
+			for scene := 1; scene <= 7; scene++ { // reset for the next view
 				if answer, err := http.PostForm(fmt.Sprintf("%s/ui/story/%d/again", base, scene), nil); err == nil {
 					answer.Body.Close()
 				}
 			}
 		})
 	}
-	// A run goes on: the page ends all the same.
+	// The page must end although a run is in progress.
 	if answer, err := http.PostForm(base+"/ui/experiments/L11/run", url.Values{}); err != nil || answer.StatusCode != http.StatusOK {
 		t.Error(answer, err)
 	} else {
@@ -165,20 +165,21 @@ func TestTheStory(t *testing.T) {
 	}
 }
 
-// playScene guesses by a key, or by Tab and Enter. On a busy machine a run may show nothing, and the scene is played again.
-func playScene(b *chrome.Browser, scene int) {
+// playScene guesses by a key, or by Tab and Enter if guess is empty. It repeats a scene whose run shows nothing, because the machine may be
+// busy.
+func playScene(b *chrome.Browser, scene int, guess string) {
 	b.T.Helper()
 	for again := 0; ; again++ {
-		if scene%2 == 0 {
+		if guess == "" {
 			b.TabTo("#choice-1")
 			b.Do(chromedp.KeyEvent(kb.Enter))
 		} else {
-			b.Do(chromedp.KeyEvent("b"))
+			b.Do(chromedp.KeyEvent(guess))
 		}
 		b.Do(chromedp.WaitVisible(".views"), chromedp.WaitVisible(".ends p"))
-		if says := chrome.Ask[string](b, `document.querySelector(".ends").textContent`); strings.Contains(says, "Guess again") {
+		if text := chrome.Ask[string](b, `document.querySelector(".ends").textContent`); strings.Contains(text, "Guess again") {
 			if again == 2 {
-				b.T.Fatalf("scene %d: %s", scene, says)
+				b.T.Fatalf("scene %d: %s", scene, text)
 			}
 			b.TabTo("#again-it")
 			b.Do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(".choices button:enabled"))
@@ -186,15 +187,15 @@ func playScene(b *chrome.Browser, scene int) {
 		}
 		break
 	}
-	if chrome.Ask[int](b, `document.querySelectorAll(".views .finding").length`) == 0 {
+	if chrome.Ask[int](b, `document.querySelectorAll(".views .violation").length`) == 0 {
 		b.T.Errorf("scene %d shows no violation", scene)
 	}
 	if !chrome.Ask[bool](b, `document.querySelector(".choices .guessed") !== null && document.querySelector(".choices .right") !== null`) {
-		b.T.Errorf("scene %d does not compare the guess with what is right", scene)
+		b.T.Errorf("scene %d does not compare the guess with the right answer", scene)
 	}
 }
 
-// tooSmall counts the texts of a drawing that cannot be read from the last row. underBar has the texts that the bar covers.
+// tooSmall counts the texts in a drawing that are too small for the last row. underBar lists the texts that the bar covers.
 const (
 	tooSmall = `[...document.querySelectorAll(".fits text")].filter((e) => e.checkVisibility()).map((e) =>
 		parseFloat(getComputedStyle(e).fontSize) * e.getScreenCTM().a).filter((size) => size < 13).length`
@@ -202,7 +203,7 @@ const (
 		e.getBoundingClientRect().bottom > document.querySelector(".bar").getBoundingClientRect().top + 1).map((e) => e.textContent).join(" | ")`
 )
 
-// wantScene fails the test when a state of a scene breaks a rule.
+// wantScene checks the layout and the accessibility of a scene.
 func wantScene(b *chrome.Browser, v chrome.View, scene int, state string) {
 	b.T.Helper()
 	where := fmt.Sprintf("%s-%d-%s", v.Name, scene, state)
@@ -226,9 +227,8 @@ func wantScene(b *chrome.Browser, v chrome.View, scene int, state string) {
 	b.Shoot(where)
 }
 
-// The first picture of the README is that of a burst of 666, as the page shows it after its first run. At 1280 × 720 a projector shows each
-// version with its final value and its losses without scrolling.
-func TestThePictureOfABurst(t *testing.T) {
+// At 1280 × 720, a projector shows the final value and the losses of every version of a burst without scrolling.
+func TestABurstFitsOnAProjector(t *testing.T) {
 	testenv.Check(t, testenv.Page)
 	testenv.Needs(t, testenv.RedisServer)
 	base := livePage(t)
@@ -236,21 +236,30 @@ func TestThePictureOfABurst(t *testing.T) {
 	b.Open(base+"/ui/burst", chrome.View{Width: 1280, Scheme: "light"})
 	b.Do(chromedp.EmulateViewport(1280, 720), chromedp.SendKeys("[name=guess]", "100"), chromedp.Click("#run-it"))
 	b.Do(chromedp.WaitVisible(".answer"), chromedp.WaitVisible(".finals"))
-	const bottom = `Math.max(...[...document.querySelectorAll(".card dl div:nth-child(4)")].map((e) => e.getBoundingClientRect().bottom))`
+	const bottom = `Math.max(...[...document.querySelectorAll(".card .shown")].map((e) => e.getBoundingClientRect().bottom))`
 	if at := chrome.Ask[float64](b, bottom); at > 720 || at < 100 {
 		t.Errorf("the losses end at %.0f", at)
 	}
+	b.Still()
+}
+
+// The picture of the README is a scene after its run, on a projector.
+func TestThePictureOfAScene(t *testing.T) {
+	testenv.Check(t, testenv.Page)
+	b := chrome.New(t)
+	b.Open(livePage(t)+"/ui/story/4", chrome.View{Width: 1280, Height: 720, Scheme: "light"})
+	b.Do(chromedp.WaitVisible(".choices button:enabled"))
+	playScene(b, 4, "c")
 	if picture := os.Getenv("LAB_SCREENSHOT"); picture != "" {
-		b.Do(chromedp.EmulateViewport(1280, 1050))
 		chrome.Keep(t, filepath.Dir(picture), filepath.Base(picture), chrome.Value(b, chromedp.CaptureScreenshot()))
 	}
 	b.Still()
 }
 
-// Everybody who reaches the page can start runs, so it is for this machine only. A class has a trainer with a token that nobody guesses.
-func TestTheLivePageIsForThisMachine(t *testing.T) {
+// Anyone who can open the page can start runs, so only this machine may, unless a trainer has a token.
+func TestLabServeIsLocal(t *testing.T) {
 	stopped, stop := context.WithCancel(t.Context())
-	stop() // a page that is served nevertheless ends
+	stop() // so that a page that should not be served ends
 	for _, c := range []struct {
 		flags string
 		want  []string
@@ -259,8 +268,8 @@ func TestTheLivePageIsForThisMachine(t *testing.T) {
 		{"--listen=:8090", []string{"at :8090", "127.0.0.1:8070"}},
 		{"--listen=example.com:8090", []string{"at example.com:8090", "127.0.0.1:8070"}},
 		{"--listen=8090", []string{"--listen", "host:port"}},
-		{"--trainer-token=0123456789abcdef", []string{"--trainer-token is given without --class"}},
-		{"--class --trainer-token=0123456789abcde", []string{"--trainer-token has 15 characters; take at least 16"}},
+		{"--trainer-token=0123456789abcdef", []string{"--trainer-token", "--class"}},
+		{"--class --trainer-token=0123456789abcde", []string{"--trainer-token has 15 characters", "16"}},
 		{"--url=ftp://127.0.0.1:1", []string{`--url is "ftp://127.0.0.1:1"`, "http://host:port"}},
 	} {
 		wantSentence(t, app(stopped, append([]string{"lab", "serve", "--embedded"}, strings.Fields(c.flags)...)...), exitUsage, c.want...)
@@ -271,14 +280,14 @@ func TestTheLivePageIsForThisMachine(t *testing.T) {
 	}
 }
 
-// The error names the cause: a port that is taken, and a folder for runs that is none.
-func TestTheLivePageThatCannotBeServed(t *testing.T) {
+// The error names the cause: a port in use, or a store that is not a folder.
+func TestLabServeErrors(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	at, file := "--listen="+taken.Addr().String(), wrote(t, "")
+	at, file := "--listen="+taken.Addr().String(), writeTemp(t, "")
 	wantSentence(t, app(t.Context(), "lab", "serve", "--embedded", "--out="+t.TempDir(), at), exitUnavailable, taken.Addr().String(), "in use")
 	wantSentence(t, app(t.Context(), "lab", "serve", "--embedded", "--out="+file, at), exitUnavailable, file, "cannot be saved")
 	got := app(t.Context(), "demo", "--embedded", "--versions=v3", at)
@@ -287,25 +296,25 @@ func TestTheLivePageThatCannotBeServed(t *testing.T) {
 	}
 }
 
-// With --url a burst of the page goes to instances that run already. The slash that a browser adds to an address does no harm.
-func TestTheLivePageOfInstancesThatRunAlready(t *testing.T) {
+// With --url, bursts go to running instances. The URL may end with the slash that a browser adds.
+func TestLabServeWithURL(t *testing.T) {
 	t.Parallel()
 	testenv.Slow(t)
 	asked, end := make(chan string, 10), testenv.Context(t).Done()
-	at := listening(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	at := serveLocal(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
 		case asked <- r.URL.Path:
-		default: // the first ones are enough
+		default: // the first requests are enough
 		}
-		http.Error(w, "it is only asked", http.StatusNotFound)
+		http.Error(w, "not an instance", http.StatusNotFound)
 	}))
 	post(t, livePage(t, "--url=http://"+at+"/")+"/ui/burst/run", url.Values{"version": {"v3"}, "users": {"2"}, "drivers": {"2"}})
 	select {
 	case path := <-asked:
 		if path != "/healthz" {
-			t.Errorf("the instances are asked for %s", path)
+			t.Errorf("the first request is for %s", path)
 		}
 	case <-end:
-		t.Error("the instances are not asked")
+		t.Error("the instances get no request")
 	}
 }

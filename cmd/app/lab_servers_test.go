@@ -16,7 +16,7 @@ import (
 	"locklab/internal/testenv/chrome"
 )
 
-// post sends a form, and returns what the page answers.
+// post sends a form and returns the status and the body of the response.
 func post(t *testing.T, address string, form url.Values) (int, string) {
 	t.Helper()
 	answer, err := http.PostForm(address, form)
@@ -28,8 +28,8 @@ func post(t *testing.T, address string, form url.Values) (int, string) {
 	return answer.StatusCode, string(body)
 }
 
-// With the keyboard alone a person starts the instances and a load, breaks an instance, restarts it, and reads what the load left. Nothing
-// moves on the page that the person did not press for.
+// A person uses the keyboard to start the instances and a load, kill an instance, restart it, and read the results of the load. The load
+// must not move the buttons.
 func TestTheServersOfTheLivePage(t *testing.T) {
 	testenv.Check(t, testenv.Page)
 	t.Parallel()
@@ -54,14 +54,14 @@ func TestTheServersOfTheLivePage(t *testing.T) {
 	b.Open(base+"/ui/servers", chrome.View{Width: 1280, Scheme: "light"})
 	press("#faults .button")
 	eventually("the replicas are in sync", `document.querySelectorAll(".box.replica").length === 3 && !!document.querySelector(".deeds")`)
-	// Readiness tries each lock, and a picture of that moment is higher.
+	// The readiness check takes each lock for a moment, which makes the picture taller.
 	eventually("no lock of the start is left", `!document.querySelector(".box .lock")`)
 	const place = `document.querySelector("#faults").offsetTop`
 	before := chrome.Ask[int](b, place)
 	stays := func() {
 		t.Helper()
 		if now := chrome.Ask[int](b, place); now != before {
-			t.Errorf("the load has moved the buttons below it from %d to %d", before, now)
+			t.Errorf("the load moved the buttons below it from %d to %d", before, now)
 		}
 	}
 	press("form[action$=load] .button")
@@ -82,7 +82,7 @@ func TestTheServersOfTheLivePage(t *testing.T) {
 	b.Do(chromedp.KeyEvent(kb.Enter))
 	eventually("the instance serves again", `/restart instance-\d: .*ended.* serves at/.test(document.querySelector(".proofs").innerText)`)
 	press("[form=stop-load]")
-	eventually("the load tells",
+	eventually("the load has results",
 		`/not judged.* kill instance-2, restart instance-2\..*Lost: 0\./s.test(document.querySelector("#load").innerText)`)
 	stays()
 	b.Calm(func(asked string) bool { return strings.HasPrefix(asked, base+"/ui/") || asked == "data:," })
@@ -90,15 +90,15 @@ func TestTheServersOfTheLivePage(t *testing.T) {
 	if over := chrome.Ask[int](b, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
 		t.Errorf("it is %d pixels too wide", over)
 	}
-	// A load goes on: the page ends all the same.
+	// The page must end although a load is running.
 	if status, body := post(t, base+"/ui/servers/load", url.Values{"version": {"v4"}, "clients": {"4"}}); status != http.StatusOK {
 		t.Error(status, body)
 	}
 	eventually("v4 is counted", `/v4, 4 clients: .*[1-9]\d* confirmed/.test(document.querySelector("#load").innerText)`)
 }
 
-// Under a load of v3 a person kills the master from the page. The plot shows the gap and the failover when they happen, and it stays when
-// the load has ended. The picture has the new master. The page fits a projector and a phone, and violates no rule of accessibility.
+// During a load of v3, a person kills the master from the page. The plot shows the gap and the failover as they happen, and keeps them
+// after the load. The picture has the new master. The page fits a projector and a phone, and is accessible.
 func TestTheLivePageShowsAFailover(t *testing.T) {
 	testenv.Check(t, testenv.Page)
 	t.Parallel()
@@ -122,7 +122,7 @@ func TestTheLivePageShowsAFailover(t *testing.T) {
 	eventually("some seconds are drawn", `document.querySelectorAll(".rates .median").length > 3`)
 	const lowest = `Math.max(...["#of-master", ".rates"].map((e) => document.querySelector(e).getBoundingClientRect().bottom))`
 	if low := chrome.Ask[float64](b, lowest); low > 720 {
-		t.Errorf("the plot, or the button that kills the master, ends at %.0f of 720 pixels", low)
+		t.Errorf("the plot or the button that kills the master ends at %.0f of 720 pixels", low)
 	}
 	press("[aria-label='kill master']")
 	const happened = `[...document.querySelectorAll(".rates .moment")].map((e) => e.textContent).join()`
@@ -133,16 +133,16 @@ func TestTheLivePageShowsAFailover(t *testing.T) {
 		return kill < failover && after.length > 3;
 	})()`)
 	if n := chrome.Ask[int](b, `document.querySelectorAll(".rates .failed:not(.lost)").length`); n == 0 {
-		t.Error("no request has failed in the plot")
+		t.Error("the plot has no failed request")
 	}
 	eventually("the picture has the failover", `/master ended.*replica-. master · runs/s.test(document.querySelector(".servers").textContent)
 		&& (document.querySelector(".servers").textContent.match(/names the master: replica-/g) || []).length === 3`)
 	b.Shoot("failover-1280")
 	press("[form=stop-load]")
-	eventually("the load tells",
+	eventually("the load has results",
 		`/not judged.* kill master, replica-. is a master\..*were confirmed/s.test(document.querySelector("#load").innerText)`)
-	if says := chrome.Ask[string](b, happened); !strings.HasPrefix(says, "kill master,replica-") {
-		t.Errorf("after the end the plot has %q", says)
+	if text := chrome.Ask[string](b, happened); !strings.HasPrefix(text, "kill master,replica-") {
+		t.Errorf("after the load, the plot has %q", text)
 	}
 	b.Accessible("the servers, wide")
 	b.Open(base+"/ui/servers", chrome.View{Name: "failover-390", Width: 390, Scheme: "dark"})

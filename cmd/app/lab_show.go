@@ -8,13 +8,13 @@ import (
 )
 
 type labShowCommand struct {
-	ID string `arg:"" name:"id" completion-predictor:"experiment" help:"Experiment; the number is enough: L03."`
+	ID string `arg:"" name:"id" completion-predictor:"experiment" help:"Id of the experiment, such as L03."`
 }
 
 func (c *labShowCommand) Run(std streams) error {
 	e, err := claims.All().Find(c.ID)
 	if err != nil {
-		return misuse("%w", err)
+		return usageErrorf("%w", err)
 	}
 	_, err = fmt.Fprint(std.out, terminal.Experiment(e, self(), screen(std.out)))
 	return err

@@ -13,41 +13,41 @@ import (
 )
 
 type labStepCommand struct {
-	ID      string `arg:"" completion-predictor:"experiment" help:"Experiment, such as L03."`
-	Lock    string `placeholder:"NAME" help:"Lock of the experiment, by its name or a part of it (default: the first that violates)."`
-	Clients string `default:"AB" enum:"AB,ABC" placeholder:"AB|ABC" help:"Clients to simulate (default: ${default}, or the clients in --moves)."`
-	Moves   string `placeholder:"MOVES" help:"Play these moves, such as \"A A† B\", and ask nothing (default: ask)."`
+	ID      string `arg:"" completion-predictor:"experiment" help:"Id of the experiment, such as L03."`
+	Lock    string `placeholder:"NAME" help:"Lock to play, by its name or a part of it (default: the first one with a violation)."`
+	Clients string `default:"AB" enum:"AB,ABC" placeholder:"AB|ABC" help:"Clients to simulate (default: ${default}, or those in --moves)."`
+	Moves   string `placeholder:"MOVES" help:"Moves to play without asking, such as \"A A† B\" (default: ask for each move)."`
 }
 
 func (c *labStepCommand) Run(ctx context.Context, std streams) error {
 	return c.play(ctx, os.Stdin, std)
 }
 
-// stepCommand plays moves of a lock.
+// stepCommand returns the command line that plays moves.
 func stepCommand(e experiments.Experiment, lock, clients string, moves []steps.Move) string {
 	number := experiments.Number(e.ID)
 	return fmt.Sprintf("%s lab step %s --lock %q --clients %s --moves %q", self(), number, lock, clients, steps.Text(moves))
 }
 
-// play reads moves from in, unless the flag has them.
+// play plays the moves of the flag, or asks for moves and reads them from in.
 func (c *labStepCommand) play(ctx context.Context, in io.Reader, std streams) (err error) {
-	e, err := withSteps(c.ID)
+	e, err := findWithSteps(c.ID)
 	if err != nil {
 		return err
 	}
 	lock, err := e.Lock(c.Lock)
 	if err != nil {
-		return misuse("--lock %w", err)
+		return usageErrorf("--lock %w", err)
 	}
 	moves, err := steps.Parse(c.Moves)
 	if err != nil {
-		return misuse("--moves: %w", err)
+		return usageErrorf("--moves: %w", err)
 	}
 	clients := c.Clients
 	for _, name := range steps.Names(moves) {
 		switch {
 		case name > 'C':
-			return misuse("--moves has a client %c; there are A, B and C", name)
+			return usageErrorf("--moves has a client %c; the clients are A, B and C", name)
 		case name == 'C':
 			clients = "ABC"
 		}
@@ -66,7 +66,7 @@ func (c *labStepCommand) play(ctx context.Context, in io.Reader, std streams) (e
 	}
 	impossible := game.Do(ctx, moves)
 	if game.End(); impossible != nil {
-		return misuse("--moves: %w", impossible)
+		return usageErrorf("--moves: %w", impossible)
 	}
 	return nil
 }

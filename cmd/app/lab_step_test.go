@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// stepped plays with what is typed.
-func stepped(t *testing.T, c labStepCommand, typed string) (string, error) {
+// playMoves plays a lock with what a user types, and returns the output.
+func playMoves(t *testing.T, c labStepCommand, typed string) (string, error) {
 	t.Helper()
 	var out bytes.Buffer
 	if c.Clients == "" {
@@ -20,13 +20,13 @@ func stepped(t *testing.T, c labStepCommand, typed string) (string, error) {
 	return out.String(), err
 }
 
-func TestLabStepIsPlayed(t *testing.T) {
+func TestLabStep(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		command labStepCommand
 		typed   string
-		says    []string
-		wrong   []string
+		want    []string
+		avoid   []string
 	}{
 		{
 			"to an unlock by a non-owner",
@@ -90,61 +90,61 @@ func TestLabStepIsPlayed(t *testing.T) {
 		}, []string{"> ", "Which moves"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			out, err := stepped(t, c.command, c.typed)
+			out, err := playMoves(t, c.command, c.typed)
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, text := range c.says {
+			for _, text := range c.want {
 				if !strings.Contains(out, text) {
-					t.Errorf("it does not say %q:\n%s", text, out)
+					t.Errorf("%q is missing in:\n%s", text, out)
 				}
 			}
-			for _, text := range c.wrong {
+			for _, text := range c.avoid {
 				if strings.Contains(out, text) {
-					t.Errorf("it says %q:\n%s", text, out)
+					t.Errorf("unwanted %q in:\n%s", text, out)
 				}
 			}
 		})
 	}
 }
 
-func TestLabStepNeedsSense(t *testing.T) {
-	for args, says := range map[string]string{
+func TestLabStepMisuse(t *testing.T) {
+	for args, want := range map[string]string{
 		"L05":                         "has no lock that is a list of steps",
 		"L77":                         "there is no experiment",
 		"L03 --lock nothing":          `--lock "nothing" is not one lock of L03-foreign-unlock; it has "SET NX PX, DEL"`,
 		"L03 --lock DEL":              `--lock "DEL" is not one lock`,
 		"L03 --clients B":             `but got "B"`,
-		"L03 --moves D":               "--moves has a client D; there are A, B and C",
+		"L03 --moves D":               "--moves has a client D",
 		"L03 --moves A,B":             `--moves: "A,B" is no move`,
 		"L03 --clients= --moves=A":    `but got ""`,
 		"L03 --clients ABCD --moves=": `but got "ABCD"`,
 	} {
 		got := app(t.Context(), append([]string{"lab", "step"}, strings.Fields(args)...)...)
-		if got.code != exitUsage || !strings.Contains(got.err, says) || got.out != "" {
+		if got.code != exitUsage || !strings.Contains(got.err, want) || got.out != "" {
 			t.Errorf("%s: exit %d: %s%s", args, got.code, got.out, got.err)
 		}
 	}
 }
 
-// A list is played as far as it goes; that it does not go to its end is told by the exit status.
-func TestLabStepOfWhatIsNotPossible(t *testing.T) {
-	for moves, says := range map[string]string{
+// The command plays moves until one is impossible, and then fails.
+func TestLabStepImpossibleMove(t *testing.T) {
+	for moves, want := range map[string]string{
 		"A A?":    "--moves: A? is not possible: A cannot lose this reply",
 		"A† B† A": "--moves: A is not possible: every client has ended",
 		"A† A":    "--moves: A is not possible: A cannot move: it is dead",
 	} {
 		got := app(t.Context(), "lab", "step", "L03", "--moves", moves)
-		if got.code != exitUsage || !strings.Contains(got.err, says) {
+		if got.code != exitUsage || !strings.Contains(got.err, want) {
 			t.Errorf("%s: exit %d: %s", moves, got.code, got.err)
 		}
 		if first, _, _ := strings.Cut(moves, " "); !strings.Contains(got.out, "--moves \""+first) {
-			t.Errorf("%s: what was possible is not played:\n%s", moves, got.out)
+			t.Errorf("%s: the possible moves are not played:\n%s", moves, got.out)
 		}
 	}
 }
 
-// A player that types nothing can still be interrupted.
+// The command can be interrupted while it waits for input.
 func TestLabStepIsInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	silent, end := io.Pipe()
@@ -158,7 +158,7 @@ func TestLabStepIsInterrupted(t *testing.T) {
 	}
 }
 
-// firstPrompt says when the prompt has been written.
+// firstPrompt closes asked when the first prompt is written.
 type firstPrompt struct {
 	asked chan struct{}
 	done  bool

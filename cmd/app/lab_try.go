@@ -18,45 +18,45 @@ import (
 )
 
 type labTryCommand struct {
-	Program  []string `arg:"" optional:"" name:"program" passthrough:"" help:"Program with the lock, and its arguments, after --. It speaks the protocol of docs/protocol.md."`
-	Only     []string `placeholder:"T01" help:"Rows to try (default: all)."`
-	Name     string   `placeholder:"NAME" help:"Name of the lock in the output (default: what the program says)."`
-	List     bool     `help:"List what is tried, and why it matters; try nothing."`
-	Parallel int      `default:"3" placeholder:"N" help:"Rows at a time; most of their time they wait."`
-	Embedded bool     `help:"Use miniredis although a redis-server is there."`
-	Out      string   `placeholder:"FILE" help:"File for the page with the timelines; the scorecard as JSON lies beside it (default: try/NAME.html in the store)."`
-	Store    string   `default:"store" env:"LAB_STORE" placeholder:"FOLDER" help:"Folder of the saved runs, which the live page shows."`
-	JSON     bool     `name:"json" help:"Print the scorecard as JSON, for programs."`
+	Program  []string `arg:"" optional:"" name:"program" passthrough:"" help:"Program to test, with its arguments, after --. It must speak the protocol in docs/protocol.md."`
+	Only     []string `placeholder:"T01" help:"Tests to run (default: all)."`
+	Name     string   `placeholder:"NAME" help:"Name of the lock in the output (default: the name that the program reports)."`
+	List     bool     `help:"List the tests and why each one matters, without running them."`
+	Parallel int      `default:"3" placeholder:"N" help:"Number of tests to run at the same time, from 1 to 8."`
+	Embedded bool     `help:"Use the embedded miniredis even if redis-server is installed."`
+	Out      string   `placeholder:"FILE" help:"HTML file to write the timelines to; the scorecard is written beside it as JSON (default: try/NAME.html in the store)."`
+	Store    string   `default:"store" env:"LAB_STORE" placeholder:"FOLDER" help:"Folder to save results in; the live page shows them."`
+	JSON     bool     `name:"json" help:"Print the scorecard as JSON."`
 }
 
-// Run tries a program, and prints its scorecard.
+// Run tests the lock of a program and prints its scorecard.
 func (c *labTryCommand) Run(ctx context.Context, std streams) error {
 	rows, err := try.Chosen(c.Only)
 	switch {
 	case err != nil:
-		return misuse("--only: %v", err)
+		return usageErrorf("--only: %v", err)
 	case c.List:
 		_, err := fmt.Fprint(std.out, terminal.Tried(rows, screen(std.out)))
 		return err
 	}
 	if filepath.Ext(c.Out) == ".json" {
-		return misuse("--out is %s; name the page, as try.html: the scorecard as JSON lies beside it", c.Out)
+		return usageErrorf("--out is %s; set it to the HTML page, such as try.html: the JSON is written beside it", c.Out)
 	}
-	if err := within("--parallel", c.Parallel, 1, mostParallel); err != nil {
+	if err := validateRange("--parallel", c.Parallel, 1, maxParallel); err != nil {
 		return err
 	}
-	tellOldRedis(std.say, c.Embedded)
-	p, err := c.program(ctx, std)
+	warnOldRedis(std.say, c.Embedded)
+	p, err := c.startProgram(ctx, std)
 	if err != nil {
 		return err
 	}
-	o := experiments.Options{Seed: uint64(time.Now().UnixNano()) % shortSeed, Real: stack.RealRedis() && !c.Embedded, Build: build()}
+	o := experiments.Options{Seed: uint64(time.Now().UnixNano()) % seedLimit, Real: stack.RealRedis() && !c.Embedded, Build: build()}
 	if o.Pace, err = experiments.MeasurePace(ctx); err != nil {
-		return stopped(ctx, err, "nothing was tried")
+		return commandError(ctx, err, "nothing was tested")
 	}
-	tell := terminal.NewProgress(std.err, colours(std.err), p.Experiments(rows), c.Parallel, o)
+	tell := terminal.NewProgress(std.err, wantsColour(std.err), p.Experiments(rows), c.Parallel, o)
 	tell.State = func(r experiments.Result) terminal.Trusted {
-		return terminal.State(try.ScoreOf(r.Saved, rows).State, colours(std.err))
+		return terminal.State(try.ScoreOf(r.Saved, rows).State, wantsColour(std.err))
 	}
 	o.Tell = tell.Tell
 	card := try.Run(ctx, p, rows, c.Parallel, o)
@@ -67,25 +67,25 @@ func (c *labTryCommand) Run(ctx context.Context, std streams) error {
 	return c.finish(ctx, card, std)
 }
 
-// program asks the program what it claims, and looks for the servers that it needs.
-func (c *labTryCommand) program(ctx context.Context, std streams) (p try.Program, err error) {
+// startProgram asks the program what its lock claims, and checks that the servers it needs are installed.
+func (c *labTryCommand) startProgram(ctx context.Context, std streams) (p try.Program, err error) {
 	if len(c.Program) < 2 || c.Program[0] != "--" {
-		return p, misuse("name the program to try after --, and flags before it: app lab try -- ./mylock; docs/protocol.md says what it must do")
+		return p, usageErrorf("no program to test; put it after --, and flags before it: app lab try -- ./mylock (see docs/protocol.md)")
 	}
 	p, err = try.Ask(ctx, c.Program[1:])
 	if err == nil {
 		err = p.Missing()
 	}
 	if err == nil && p.Claims.Store == protocol.Etcd {
-		err = preparedEtcd(ctx, std.say)
+		err = prepareEtcd(ctx, std.say)
 	}
-	return p, stopped(ctx, err, "nothing was tried")
+	return p, commandError(ctx, err, "nothing was tested")
 }
 
-// finish writes the page, prints, and says with the exit status what it came to.
+// finish writes the page, prints the scorecard, and returns the error of the verdict.
 func (c *labTryCommand) finish(ctx context.Context, card *try.Scorecard, std streams) error {
 	if ctx.Err() != nil {
-		return stopped(ctx, nil, "what was tried shows nothing")
+		return commandError(ctx, nil, "there is no scorecard")
 	}
 	card.Report = cmp.Or(c.Out, try.PageOf(c.Store, card.Name, c.Only...))
 	if c.Out == "" {
@@ -100,12 +100,12 @@ func (c *labTryCommand) finish(ctx context.Context, card *try.Scorecard, std str
 	if err != nil {
 		return unavailable(err)
 	}
-	if err := printed(std, c.JSON, card, terminal.Scorecard); err != nil {
+	if err := printResult(std, c.JSON, card, terminal.Scorecard); err != nil {
 		return err
 	}
-	why := ""
+	reason := ""
 	if len(card.Runs()) == 0 {
-		why = "nothing was tried: the program claims none of these rows"
+		reason = "nothing was tested: the program claims nothing that these tests check"
 	}
-	return verdictExit(card.Verdict, why)
+	return verdictError(card.Verdict, reason)
 }

@@ -12,20 +12,20 @@ import (
 	"locklab/ratelimit"
 )
 
-// limitFlags are the limits of the calls to the supplier (A0).
+// limitFlags limit the calls to the supplier, as in article A0.
 type limitFlags struct {
-	Supplier       string        `placeholder:"URL" help:"Address of the supplier of /rN/supplier/call (default: the stand-in that each instance has, with its log in Redis)."`
-	SupplierLimit  int           `default:"2000" placeholder:"N" help:"Calls that the supplier allows in any window, over all instances; as in the article."`
-	SupplierWindow time.Duration `default:"1m" help:"Window of that limit."`
-	Nodes          int           `default:"2" placeholder:"N" help:"Number of instances that share the limit. Only /r7 divides the limit by it."`
-	LimiterFails   string        `default:"closed" enum:"closed,open" placeholder:"MODE" help:"Mode while Redis does not answer: closed refuses calls with 503, open makes them and may exceed the limit."`
+	Supplier       string        `placeholder:"URL" help:"URL of the supplier that /rN/supplier/call calls (default: a stand-in in each instance, which keeps its log in Redis)."`
+	SupplierLimit  int           `default:"2000" placeholder:"N" help:"Number of calls that the supplier allows per window from all instances together, as in the article."`
+	SupplierWindow time.Duration `default:"1m" help:"Window of --supplier-limit."`
+	Nodes          int           `default:"2" placeholder:"N" help:"Number of instances that share the limit; only /r7 uses it."`
+	LimiterFails   string        `default:"closed" enum:"closed,open" placeholder:"MODE" help:"What to do with calls while Redis does not answer: closed refuses them with 503, open makes them and may exceed the limit."`
 }
 
 const (
-	// arrival is the longest time that a call may be on its way. Our windows are longer by it: calls that are admitted far enough
+	// maxTransit is the longest time that a call may take to arrive. Our windows are longer by it, because calls that we admit far enough
 	// apart can arrive closer together.
-	arrival = 250 * time.Millisecond
-	// limiterTimeout is the longest wait for the counter.
+	maxTransit = 250 * time.Millisecond
+	// limiterTimeout is the longest wait for the counter in Redis.
 	limiterTimeout = time.Second
 )
 
@@ -38,33 +38,35 @@ func (f *limitFlags) rates() ratelimit.Limit {
 
 func (f *limitFlags) validate() error {
 	if u, err := url.Parse(f.Supplier); f.Supplier != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
-		return misuse("--supplier is %q; it must be http://host:port", f.Supplier)
+		return usageErrorf("--supplier is %q; it must be http://host:port", f.Supplier)
 	}
 	if err := f.rates().Validate(); err != nil {
-		return misuse("--supplier-limit and --supplier-window: %w", err)
+		return usageErrorf("--supplier-limit and --supplier-window: %w", err)
 	}
-	return within("--nodes", f.Nodes, 1, 1000)
+	return validateRange("--nodes", f.Nodes, 1, 1000)
 }
 
-// open opens the limiters over the Redis of the counter. listening is the address of this instance, which ends with ctx.
-func (f *limitFlags) open(ctx context.Context, p *parts, listening net.Addr) (handlers.Limited, error) {
-	l := handlers.Limited{
+// open opens the limiters on the Redis of the counter. listening is the address of this instance, whose stand-in is the default supplier.
+// Idle connections to the supplier are closed when ctx ends.
+func (f *limitFlags) open(ctx context.Context, p *parts, listening net.Addr) (handlers.RateLimits, error) {
+	l := handlers.RateLimits{
 		Operations: map[string]ratelimit.Limit{"rates": f.rates(), "bookings": booking},
 		Incoming:   ratelimit.Limit{Key: "quotes", Count: 5, Window: 5 * time.Second},
-		URL:        cmp.Or(f.Supplier, ownURL(listening)), Supplier: ratelimit.NewSupplier(p.redis.Master),
+		URL:        cmp.Or(f.Supplier, "http://"+localAddr(listening.String())), Supplier: ratelimit.NewSupplier(p.redis.Master),
 	}
 	outgoing := http.DefaultTransport.(*http.Transport).Clone()
 	outgoing.MaxIdleConnsPerHost = 256
-	context.AfterFunc(ctx, outgoing.CloseIdleConnections) // it may call itself, and a server waits 5 s for a connection without a request
+	// The supplier may be this instance, and a server that shuts down waits 5 s for a connection that has carried no request.
+	context.AfterFunc(ctx, outgoing.CloseIdleConnections)
 	p.closers = append(p.closers, func() error { outgoing.CloseIdleConnections(); return nil })
 	for _, algorithm := range ratelimit.All() {
-		limiter, err := f.limiter(p, algorithm)
+		limiter, err := f.newLimiter(p, algorithm)
 		if err != nil {
 			return l, err
 		}
 		declared := make(map[string]ratelimit.Limit)
 		for name, limit := range l.Operations {
-			limit.Window += arrival
+			limit.Window += maxTransit
 			declared["POST "+handlers.SupplierPath(algorithm.Name, name)] = limit
 		}
 		transport, err := ratelimit.NewTransport(limiter, declared)
@@ -77,7 +79,7 @@ func (f *limitFlags) open(ctx context.Context, p *parts, listening net.Addr) (ha
 	return l, nil
 }
 
-func (f *limitFlags) limiter(p *parts, algorithm ratelimit.Algorithm) (ratelimit.Limiter, error) {
+func (f *limitFlags) newLimiter(p *parts, algorithm ratelimit.Algorithm) (ratelimit.Limiter, error) {
 	limiter, err := algorithm.Open(p.redis.Master, f.Nodes)
 	if err != nil {
 		return nil, err
@@ -87,13 +89,4 @@ func (f *limitFlags) limiter(p *parts, algorithm ratelimit.Algorithm) (ratelimit
 		mode = ratelimit.FailOpen
 	}
 	return ratelimit.Failing(limiter, mode, limiterTimeout)
-}
-
-// ownURL is where an instance reaches itself.
-func ownURL(listening net.Addr) string {
-	addr := listening.(*net.TCPAddr)
-	if addr.IP.IsUnspecified() {
-		addr = &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: addr.Port}
-	}
-	return "http://" + addr.String()
 }

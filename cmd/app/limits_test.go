@@ -19,20 +19,20 @@ import (
 	"locklab/topology"
 )
 
-// Two instances share one limit, one log and one Redis. Each calls the supplier over HTTP, which is itself when no flag says otherwise.
+// Two instances share a limit, a log and a Redis. Each one calls its own stand-in for the supplier over HTTP.
 func TestInstancesShareALimit(t *testing.T) {
 	t.Parallel()
 	testenv.Engines(t, func(t *testing.T, real bool) {
 		node := testenv.Redis(t, real)
-		a := serving(t, node, "--supplier-limit=3")
-		b := serving(t, node, "--supplier-limit=3")
+		a := startInstance(t, node, "--supplier-limit=3")
+		b := startInstance(t, node, "--supplier-limit=3")
 		for n := range 4 {
 			url := []string{a.URL, b.URL}[n%2] + "/r4/supplier/call"
 			status, header, body := ask(t, http.MethodPost, url)
 			switch {
 			case n < 3 && (status != http.StatusOK || header.Get("RateLimit-Remaining") != []string{"2", "1", "0"}[n]):
 				t.Errorf("call %d: %d %v %s", n, status, header, body)
-			case n < 3 && header.Get("RateLimit-Policy") != "3;w=61": // a call may be on its way for 250 ms
+			case n < 3 && header.Get("RateLimit-Policy") != "3;w=61": // the window of a minute and 250 ms of transit, rounded up
 				t.Errorf("call %d: the policy is %q", n, header.Get("RateLimit-Policy"))
 			case n == 3 && (status != http.StatusTooManyRequests || header.Get("Retry-After") == "" || !strings.Contains(body, "come back in")):
 				t.Errorf("call %d: %d %v %s", n, status, header, body)
@@ -40,9 +40,9 @@ func TestInstancesShareALimit(t *testing.T) {
 		}
 		const want = `{"calls":3,"limit":3,"window_ms":60000,"most_in_one_window":3,"over":0}`
 		if _, _, body := ask(t, http.MethodGet, b.URL+"/supplier/r4/rates"); body != want+"\n" {
-			t.Errorf("the supplier says %s", body)
+			t.Errorf("the supplier reports %s, want %s", body, want)
 		}
-		for n := range 6 { // quotes have a limit of their own: five in five seconds
+		for n := range 6 { // quotes have their own limit: five in five seconds
 			want := http.StatusOK
 			if n == 5 {
 				want = http.StatusTooManyRequests
@@ -55,8 +55,8 @@ func TestInstancesShareALimit(t *testing.T) {
 	})
 }
 
-// A supplier of one's own is called instead of the stand-in.
-func TestAnotherSupplier(t *testing.T) {
+// --supplier replaces the stand-in.
+func TestSupplierFlag(t *testing.T) {
 	t.Parallel()
 	listening := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80}
 	for flag, want := range map[string]string{
@@ -70,17 +70,17 @@ func TestAnotherSupplier(t *testing.T) {
 	}
 }
 
-// Redis is down: closed loses the call, and open makes it. Here the supplier has its log in the same Redis, and cannot take it.
+// When Redis is down, closed refuses the call and open makes it. The stand-in cannot serve it, because its log is in the same Redis.
 func TestLimitersFail(t *testing.T) {
 	t.Parallel()
 	testenv.Needs(t, testenv.RedisServer)
 	node := testenv.Redis(t, true)
-	closed, open := serving(t, node), serving(t, node, "--limiter-fails=open")
+	closed, open := startInstance(t, node), startInstance(t, node, "--limiter-fails=open")
 	node.Kill()
 	for url, want := range map[string]int{closed.URL: http.StatusServiceUnavailable, open.URL: http.StatusOK} {
 		status, header, body := ask(t, http.MethodGet, url+"/r3/quotes")
-		if remaining := header.Get("RateLimit-Remaining"); status != want || remaining != "" { // nobody has counted
-			t.Errorf("%d %s, want %d; %q calls remain", status, body, want, remaining)
+		if remaining := header.Get("RateLimit-Remaining"); status != want || remaining != "" { // the calls were not counted
+			t.Errorf("%d %s, want %d; RateLimit-Remaining is %q", status, body, want, remaining)
 		}
 	}
 	if status, _, body := ask(t, http.MethodPost, open.URL+"/r3/supplier/call"); status != http.StatusBadGateway {
@@ -88,43 +88,42 @@ func TestLimitersFail(t *testing.T) {
 	}
 }
 
-func TestLimitsThatCannotWork(t *testing.T) {
-	for flag, says := range map[string]string{
+func TestLimitFlagsMisuse(t *testing.T) {
+	for flag, want := range map[string]string{
 		"--supplier-limit=0": "must be 1 to", "--supplier-limit=-1": "must be 1 to", "--supplier-window=0s": "must be 1ms to",
 		"--supplier-window=1500us": "whole milliseconds", "--nodes=0": "--nodes", "--supplier=localhost:80": "http://host:port",
 		"--supplier=http://": "http://host:port", "--limiter-fails=maybe": "closed",
 	} {
-		wantSentence(t, app(t.Context(), "serve", flag), exitUsage, says)
+		wantSentence(t, app(t.Context(), "serve", flag), exitUsage, want)
 	}
 }
 
-func TestAnInstanceReachesItself(t *testing.T) {
+func TestAddressesOfAListener(t *testing.T) {
 	for listening, want := range map[string]string{
-		"127.0.0.1:80": "http://127.0.0.1:80", "0.0.0.0:81": "http://127.0.0.1:81", "[::]:82": "http://127.0.0.1:82",
-		"[::1]:83": "http://[::1]:83",
+		"127.0.0.1:80": "127.0.0.1:80", "0.0.0.0:81": "127.0.0.1:81", "[::]:82": "127.0.0.1:82", "[::1]:83": "[::1]:83",
 	} {
 		addr, err := net.ResolveTCPAddr("tcp", listening)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, browser := ownURL(addr), onThisMachine(listening); got != want || "http://"+browser != want {
-			t.Errorf("%s: %s, and for a browser %s; want %s", listening, got, browser, want)
+		if got := localAddr(listening); got != want {
+			t.Errorf("localAddr(%q) = %s, want %s", listening, got, want)
 		}
-		from, err := net.ResolveTCPAddr("tcp", reachable(addr)) // from another machine
+		from, err := net.ResolveTCPAddr("tcp", lanAddr(addr)) // from another machine
 		if err != nil || from.IP.IsUnspecified() || from.Port != addr.Port || !addr.IP.IsUnspecified() && !from.IP.Equal(addr.IP) {
-			t.Errorf("%s is reached at %s (%v)", listening, from, err)
+			t.Errorf("lanAddr(%s) = %s (%v)", listening, from, err)
 		}
 	}
 }
 
-// A call that dials may be sent over a connection that another call has just left. Its own connection has carried no request then, and a
-// server waits 5 s for such a connection. An instance that calls itself ends without that wait.
-func TestAnInstanceEndsSoonAfterItsCalls(t *testing.T) {
+// A call that dials may reuse a connection that another call has just finished with. Then its own connection carries no request, and a
+// server that shuts down waits 5 s for it. An instance that calls itself ends without this wait.
+func TestShutdownAfterCallsToItself(t *testing.T) {
 	socket, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener := &accepting{Listener: socket, again: make(chan int, 10)}
+	listener := &countingListener{Listener: socket, accepts: make(chan int, 10)}
 	ctx, end := context.WithCancel(testenv.Context(t))
 	defer end()
 	limits := limitFlags{SupplierLimit: 24, SupplierWindow: time.Minute, Nodes: 1}
@@ -136,7 +135,7 @@ func TestAnInstanceEndsSoonAfterItsCalls(t *testing.T) {
 	dial, second, answered := outgoing.DialContext, make(chan struct{}), make(chan struct{})
 	var dials atomic.Int32
 	outgoing.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
-		if dials.Add(1) == 2 { // the first call is not answered before
+		if dials.Add(1) == 2 { // until now, the first call has no response
 			close(second)
 			<-answered
 		}
@@ -160,7 +159,7 @@ func TestAnInstanceEndsSoonAfterItsCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	close(answered)
-	for n := range listener.again { // at the third the server has both connections
+	for n := range listener.accepts { // at the third Accept, the server has both connections
 		if n == 3 {
 			break
 		}
@@ -170,19 +169,19 @@ func TestAnInstanceEndsSoonAfterItsCalls(t *testing.T) {
 	end()
 	err, took := <-ended, time.Since(began)
 	if err != nil || took > 4*time.Second+stalls.Longest() {
-		t.Errorf("it ended after %s: %v", took, err)
+		t.Errorf("shutdown took %s: %v", took, err)
 	}
 }
 
-// accepting tells how often a server has asked for a connection.
-type accepting struct {
+// countingListener reports each call of Accept.
+type countingListener struct {
 	net.Listener
-	asked int
-	again chan int
+	calls   int
+	accepts chan int
 }
 
-func (a *accepting) Accept() (net.Conn, error) {
-	a.asked++
-	a.again <- a.asked
-	return a.Listener.Accept()
+func (l *countingListener) Accept() (net.Conn, error) {
+	l.calls++
+	l.accepts <- l.calls
+	return l.Listener.Accept()
 }

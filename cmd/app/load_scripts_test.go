@@ -23,11 +23,11 @@ import (
 	"locklab/stack"
 )
 
-// loaded starts two instances behind a balancer, for load scripts.
-func loaded(t *testing.T) (balancer *url.URL, instances []*stack.Instance) {
+// startInstances starts two instances behind a balancer for the load scripts.
+func startInstances(t *testing.T) (balancer *url.URL, instances []*stack.Instance) {
 	t.Helper()
-	running := two(t, burst.Service{
-		Real: stack.RealRedis(), Named: true, Think: 100 * time.Millisecond, Flags: []string{"--item-query=1s"}, // loads overlap
+	running := startTwo(t, burst.Service{
+		Real: stack.RealRedis(), Named: true, Think: 100 * time.Millisecond, Flags: []string{"--item-query=1s"}, // slow enough that loads overlap
 	})
 	balancer, err := url.Parse(running.URL)
 	if err != nil {
@@ -36,12 +36,13 @@ func loaded(t *testing.T) (balancer *url.URL, instances []*stack.Instance) {
 	return balancer, running.Instances
 }
 
-// standIn is an address at which paths under one prefix are served by others, in turn: what a script must find out about.
-func standIn(t *testing.T, balancer *url.URL, asked string, served ...string) string {
+// rewritePaths starts a proxy that serves the paths of one version by other versions, in turn, and returns its URL. A script must notice
+// that.
+func rewritePaths(t *testing.T, balancer *url.URL, version string, served ...string) string {
 	t.Helper()
 	var n atomic.Int64
 	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
-		if path, ok := strings.CutPrefix(r.In.URL.Path, "/"+asked+"/"); ok {
+		if path, ok := strings.CutPrefix(r.In.URL.Path, "/"+version+"/"); ok {
 			r.Out.URL.Path = "/" + served[int(n.Add(1))%len(served)] + "/" + path
 		}
 		r.SetURL(balancer)
@@ -51,27 +52,27 @@ func standIn(t *testing.T, balancer *url.URL, asked string, served ...string) st
 	return server.URL
 }
 
-// A load script's thresholds hold for what keeps its promise, and fail for what does not. Where a script expects a loss, another version
-// stands in for one that must lose nothing.
+// The thresholds of a k6 script pass for a version that keeps its promise and fail for one that does not. To fail a version that must lose
+// nothing, another version serves its paths.
 func TestK6Judges(t *testing.T) {
 	t.Parallel()
 	testenv.Slow(t)
 	testenv.Needs(t, testenv.K6)
-	balancer, _ := loaded(t)
+	balancer, _ := startInstances(t)
 	sale, hot := []string{"USERS=200", "PIECES=20"}, []string{"USERS=50"}
 	for _, c := range []struct {
 		name, script string
 		env          []string
-		served       string // instead of the version that env names, with spaces between several; empty: that one
+		served       string // versions that serve the paths of the last variable's version, or empty
 		code         int
-		says         string
+		want         string
 	}{
 		{"a sliding window", "ratelimit", []string{"ALGORITHM=r4", "DURATION=7s"}, "", 0, "r4: the supplier allows 5 calls in 5000 ms"},
 		{"a counter in each instance", "ratelimit", []string{"ALGORITHM=r1", "DURATION=7s"}, "", 99, "r1: the supplier allows 5 calls"},
 		{"a sale with a lock", "shop", append(sale, "VERSION=v3"), "", 0, "Outcome: nothing oversold\n"},
-		{"a sale without a lock", "shop", append(sale, "VERSION=v1"), "", 0, "as expected without a common lock\n"},
+		{"a sale without a lock", "shop", append(sale, "VERSION=v1"), "", 0, "as predicted without a common lock\n"},
 		{"a sale with a lock that is none", "shop", append(sale, "VERSION=v3"), "v1", 99, "Outcome: OVERSOLD"},
-		// Without v0: its one UPDATE for each buyer has sold everything before the first holder of a lock writes.
+		// Not v0: it would sell everything before the first lock holder writes.
 		{"a sale with a lock, and without it", "shop", append(sale, "VERSION=v4"), "v3 v1", 99, "2 versions sold this item"},
 		{"a sale with a wrong stock", "shop", []string{"USERS=200", "PIECES=1000", "VERSION=v3"}, "v1", 99, "Outcome: STOCK WRONG: 200 pieces"},
 		{"a hot item, one load", "cache", append(hot, "CACHE=c3"), "", 0, "reached the database  1 (at most 1)"},
@@ -82,16 +83,16 @@ func TestK6Judges(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			address := balancer.String()
 			if c.served != "" {
-				_, asked, _ := strings.Cut(c.env[len(c.env)-1], "=")
-				address = standIn(t, balancer, asked, strings.Fields(c.served)...)
+				_, version, _ := strings.Cut(c.env[len(c.env)-1], "=")
+				address = rewritePaths(t, balancer, version, strings.Fields(c.served)...)
 			}
-			runK6(t, c.code, c.says, c.script, append(c.env, "BASE_URL="+address)...)
+			runK6(t, c.code, c.want, c.script, append(c.env, "BASE_URL="+address)...)
 		})
 	}
 }
 
-// runK6 runs a script with variables. It must end with a code, and say something.
-func runK6(t *testing.T, code int, says, script string, env ...string) {
+// runK6 runs a script with variables, and checks its exit code and output.
+func runK6(t *testing.T, code int, want, script string, env ...string) {
 	t.Helper()
 	args := []string{"run", "--quiet", "--no-usage-report"}
 	for _, variable := range env {
@@ -99,22 +100,22 @@ func runK6(t *testing.T, code int, says, script string, env ...string) {
 	}
 	run := exec.CommandContext(testenv.Context(t), "k6", append(args, "../../loadtest/k6/"+script+".js")...)
 	out, _ := run.CombinedOutput()
-	narrow := strings.Join(strings.Fields(string(out)), " ") // a column is as wide as its longest name
-	if got := run.ProcessState.ExitCode(); got != code || !strings.Contains(string(out), says) && !strings.Contains(narrow, says) {
-		t.Errorf("exit %d, want %d and %q: %s", got, code, says, out)
+	narrow := strings.Join(strings.Fields(string(out)), " ") // the width of columns varies
+	if got := run.ProcessState.ExitCode(); got != code || !strings.Contains(string(out), want) && !strings.Contains(narrow, want) {
+		t.Errorf("exit %d, want %d and %q: %s", got, code, want, out)
 	}
 }
 
-// The scripts find out which instances there are, and count by their names. Instances that do not get equal parts of the requests, or that
-// were not there before, make a run worth nothing.
-func TestK6LearnsTheInstances(t *testing.T) {
+// The scripts ask which instances there are and count the responses of each. A run fails if the instances do not get equal shares, or if
+// another instance answers.
+func TestK6CountsTheInstances(t *testing.T) {
 	t.Parallel()
 	testenv.Slow(t)
 	testenv.Needs(t, testenv.K6)
-	balancer, instances := loaded(t)
+	balancer, instances := startInstances(t)
 	threeToOne := func(n int64, _ string) int { return int(n%4) / 3 }
-	uneven := httptest.NewServer(routed(t, instances, threeToOne))
-	late := httptest.NewServer(routed(t, instances, func(n int64, path string) int {
+	uneven := httptest.NewServer(routeRequests(t, instances, threeToOne))
+	late := httptest.NewServer(routeRequests(t, instances, func(n int64, path string) int {
 		if path == "/healthz" {
 			return 0
 		}
@@ -125,7 +126,7 @@ func TestK6LearnsTheInstances(t *testing.T) {
 	for name, c := range map[string]struct {
 		address, script, instances string
 		users, code                int
-		says                       string
+		want                       string
 	}{
 		"views":                        {balancer.String(), "pview", "", 20, 0, "instance instance-2 10 answers"},
 		"an odd number":                {balancer.String(), "pview", "", 7, 0, "Outcome: nothing lost"},
@@ -138,14 +139,14 @@ func TestK6LearnsTheInstances(t *testing.T) {
 		"unequal parts":                {uneven.URL, "pview", "", 20, 99, "did not get equal parts of the requests: 15 and 5"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			runK6(t, c.code, c.says, c.script,
+			runK6(t, c.code, c.want, c.script,
 				"BASE_URL="+c.address, "INSTANCES="+c.instances, fmt.Sprint("USERS=", c.users), "PIECES=10")
 		})
 	}
 }
 
-// routed sends each request to one of the instances. n counts the requests of a path.
-func routed(t *testing.T, instances []*stack.Instance, to func(n int64, path string) int) http.Handler {
+// routeRequests sends each request to the instance that to returns. n is the number of earlier requests for the same path.
+func routeRequests(t *testing.T, instances []*stack.Instance, to func(n int64, path string) int) http.Handler {
 	t.Helper()
 	var mu sync.Mutex
 	counts := make(map[string]int64)
@@ -162,7 +163,7 @@ func routed(t *testing.T, instances []*stack.Instance, to func(n int64, path str
 	}}
 }
 
-// Every line of the pages that runs k6 works as pasted beside `app demo --keep`, with fewer users and less time.
+// Every command of the pages that runs k6 works when pasted next to `app demo --keep`. The test uses fewer users and less time.
 func TestK6LinesOfThePages(t *testing.T) {
 	testenv.Check(t, testenv.Pages)
 	t.Parallel()
@@ -192,13 +193,13 @@ func TestK6LinesOfThePages(t *testing.T) {
 			shell.Dir = t.TempDir()
 			shell.Env = append(os.Environ(), "BASE_URL="+addrs[0], "USERS=40", "DURATION=7s", "LAB_DIR="+root)
 			if out, _ := shell.CombinedOutput(); shell.ProcessState.ExitCode() != ends[line] {
-				t.Errorf("%s: %s\n  ends with %d, want %d: %s", name, line, shell.ProcessState.ExitCode(), ends[line], out)
+				t.Errorf("%s: %s\n  exit %d, want %d: %s", name, line, shell.ProcessState.ExitCode(), ends[line], out)
 			}
 			delete(ends, line)
 		}
 	}
 	if ran < 12 || len(ends) > 0 {
-		t.Errorf("the pages have %d lines for k6, and not %v", ran, ends)
+		t.Errorf("the pages have only %d k6 commands, or lack %v", ran, ends)
 	}
 }
 
@@ -211,16 +212,16 @@ func needsJMeter(t *testing.T) {
 	}
 }
 
-// The plan's last sample, from the database, holds for a version that sells what there is. It fails for one that oversells, and for one
+// The last sample of the plan reads the database. It passes for a version that sells what is in stock, and fails for one that oversells or
 // whose stock is wrong.
 func TestJMeterJudgesTheSale(t *testing.T) {
 	t.Parallel()
 	testenv.Slow(t)
 	needsJMeter(t)
-	balancer, _ := loaded(t)
+	balancer, _ := startInstances(t)
 	for _, c := range []struct {
 		version, pieces string
-		succeeded       int // the reset, 200 buyers, and the last one or not
+		succeeded       int // samples: the reset, 200 buyers, and the last one if it passes
 	}{{"v3", "20", 202}, {"v1", "20", 201}, {"v1", "1000", 201}} {
 		file := filepath.Join(t.TempDir(), "run.jtl")
 		run := exec.CommandContext(testenv.Context(t), plans+"jmeter", "-n", "-f", "-t", plans+"shop.jmx", "-l", file, "-j", file+".log",
@@ -238,7 +239,7 @@ func TestJMeterJudgesTheSale(t *testing.T) {
 		answered := strings.Count(string(table), ",buy,201,") + strings.Count(string(table), ",buy,409,")
 		if len(lines) != 203 || answered != 200 || good != c.succeeded || !strings.Contains(final, ",final,200,") ||
 			strings.Contains(final, ",text,true,") != (c.succeeded == 202) {
-			t.Errorf("%+v: %d answers, %d samples succeeded; the last is\n%s\n%s", c, answered, good, final, out)
+			t.Errorf("%+v: %d responses, %d samples succeeded; the last one is\n%s\n%s", c, answered, good, final, out)
 		}
 	}
 }

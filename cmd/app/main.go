@@ -1,4 +1,4 @@
-// Command app is the lab in one program: an instance of the service, the demo that runs two, and the experiments.
+// Command app is the whole lab in one program: an instance of the service, a demo that runs two of them, and the experiments.
 package main
 
 import (
@@ -34,20 +34,20 @@ func main() {
 	os.Exit(code)
 }
 
-// The program's exit status.
+// Exit codes.
 const (
 	exitOK           = 0
-	exitUnexpected   = 1   // a result was unexpected
-	exitInconclusive = 2   // nothing was shown
-	exitUsage        = 64  // a setting is wrong
-	exitUnavailable  = 69  // something that the command needs is missing or cannot be reached
+	exitUnexpected   = 1   // a result contradicts the claim, or app doctor found a problem
+	exitInconclusive = 2   // the run shows nothing
+	exitUsage        = 64  // wrong usage
+	exitUnavailable  = 69  // a program or server is missing or out of reach
 	exitInternal     = 70  // a bug
-	exitInterrupted  = 130 // by Ctrl-C or a signal
+	exitInterrupted  = 130 // Ctrl-C or a signal
 )
 
 type exitError struct {
 	code int
-	err  error // nil: there is nothing to print
+	err  error // nil if there is nothing to print
 }
 
 func (e exitError) Error() string {
@@ -59,34 +59,37 @@ func (e exitError) Error() string {
 
 func (e exitError) Unwrap() error { return e.err }
 
-// misuse is the error of a wrong setting: it names the setting, its value and what is allowed.
-func misuse(format string, args ...any) error {
+// usageErrorf returns an error with exit code 64. The message names the setting, its value, and what is allowed.
+func usageErrorf(format string, args ...any) error {
 	return exitError{exitUsage, fmt.Errorf(format, args...)}
 }
 
+// unavailable gives err the exit code 69.
 func unavailable(err error) error { return exitError{exitUnavailable, err} }
 
-func within[T cmp.Ordered](flag string, value, least, most T) error {
+// validateRange checks that the value of a flag is from least to most.
+func validateRange[T cmp.Ordered](flag string, value, least, most T) error {
 	if value < least || value > most {
-		return misuse("%s is %v; allowed is from %v to %v", flag, value, least, most)
+		return usageErrorf("%s is %v; must be from %v to %v", flag, value, least, most)
 	}
 	return nil
 }
 
-// stopped is the error of a command that did not come to its end: it was interrupted, or failed with err. Otherwise it is nil. left says
-// what an interruption means for the user.
-func stopped(ctx context.Context, err error, left string) error {
+// commandError returns the error of a command that was interrupted or that failed with err, or nil. note tells the user what an
+// interruption means for the result.
+func commandError(ctx context.Context, err error, note string) error {
 	switch {
 	case ctx.Err() != nil:
-		return exitError{exitInterrupted, errors.New("interrupted: " + left)}
+		return exitError{exitInterrupted, errors.New("interrupted: " + note)}
 	case err != nil:
 		return unavailable(err)
 	}
 	return nil
 }
 
-// verdictExit is the program's exit status for a verdict. Without why there is nothing to print: the reasons have been printed.
-func verdictExit(v experiments.Verdict, why string) error {
+// verdictError returns an error with the exit code of a verdict, or nil if all is as expected. An empty reason prints nothing: use it if
+// the output has the reason already.
+func verdictError(v experiments.Verdict, reason string) error {
 	if v == experiments.AsExpected {
 		return nil
 	}
@@ -94,17 +97,17 @@ func verdictExit(v experiments.Verdict, why string) error {
 	if v == experiments.Unexpected {
 		exit.code = exitUnexpected
 	}
-	if why != "" {
-		exit.err = fmt.Errorf("%s: %s", v, why)
+	if reason != "" {
+		exit.err = fmt.Errorf("%s: %s", v, reason)
 	}
 	return exit
 }
 
-// streams receive what a command prints: results go to out, everything else to err.
+// streams are the outputs of a command: results go to out, everything else to err.
 type streams struct{ out, err io.Writer }
 
-// printed prints a result: as JSON for programs, or as the text for people.
-func printed[T any](s streams, asJSON bool, result T, text func(T, terminal.Screen) string) error {
+// printResult prints a result as JSON or as text.
+func printResult[T any](s streams, asJSON bool, result T, text func(T, terminal.Screen) string) error {
 	if asJSON {
 		return s.json(result)
 	}
@@ -112,8 +115,8 @@ func printed[T any](s streams, asJSON bool, result T, text func(T, terminal.Scre
 	return err
 }
 
-// say writes a sentence about what is done, beside the result.
-func (s streams) say(what string) { fmt.Fprintln(s.err, what) }
+// say prints a message that does not belong to the result.
+func (s streams) say(message string) { fmt.Fprintln(s.err, message) }
 
 func (s streams) json(result any) error {
 	encoder := json.NewEncoder(s.out)
@@ -123,24 +126,24 @@ func (s streams) json(result any) error {
 }
 
 type commands struct {
-	Serve  serveCommand  `cmd:"" help:"Run an instance of the service."`
-	Demo   demoCommand   `cmd:"" help:"Start two instances with their servers, send 666 simultaneous requests to every version, and judge the result."`
-	Up     upCommand     `cmd:"" help:"Start the containers of docker-compose.yml, or switch their topology, and wait until they are ready."`
-	Status statusCommand `cmd:"" help:"Show where the containers listen, or which of them is not ready and why."`
-	Down   downCommand   `cmd:"" help:"Remove the containers and everything they stored."`
-	Burst  burstCommand  `cmd:"" help:"Send the requests of the demo to two instances that run already, such as those of docker compose."`
-	K6     k6Command     `cmd:"" name:"k6" help:"Send a burst with k6 to the lab of this checkout, and judge what it wrote: app k6 [flags] pview -e VERSION=v1. Another address: -e BASE_URL=http://127.0.0.1:8000."`
-	Jmeter jmeterCommand `cmd:"" help:"Send a burst with JMeter to the lab of this checkout, and judge what it wrote: app jmeter [flags] pview -Jversion=v1. Another address: -Jhost= and -Jport=."`
-	Lab    labCommand    `cmd:"" help:"Run experiments: break each lock on purpose, beside a control, and judge the result (app lab list, app lab run L03)."`
-	Doctor doctorCommand `cmd:"" help:"Check this machine before a class, and say what to do about each problem."`
-	Health healthCommand `cmd:"" help:"Ask an instance whether it is ready."`
+	Serve  serveCommand  `cmd:"" help:"Run one instance of the service."`
+	Demo   demoCommand   `cmd:"" help:"Start two instances and their servers, send 666 simultaneous requests to each version, and judge the results."`
+	Up     upCommand     `cmd:"" help:"Start the containers of docker-compose.yml, or switch their Redis topology, and wait until they are ready."`
+	Status statusCommand `cmd:"" help:"Show where the containers listen, or why they are not ready."`
+	Down   downCommand   `cmd:"" help:"Remove the containers and all their data."`
+	Burst  burstCommand  `cmd:"" help:"Send the requests of the demo to running instances, such as those of docker compose, and judge the results."`
+	K6     k6Command     `cmd:"" name:"k6" help:"Send a burst to this checkout's lab with k6 and judge the results, as in: app k6 pview -e VERSION=v1. Use -e BASE_URL=http://127.0.0.1:8000 for another address."`
+	Jmeter jmeterCommand `cmd:"" help:"Send a burst to this checkout's lab with JMeter and judge the results, as in: app jmeter pview -Jversion=v1. Use -Jhost= and -Jport= for another address."`
+	Lab    labCommand    `cmd:"" help:"Run experiments that break each lock on purpose, next to a control, and judge the results."`
+	Doctor doctorCommand `cmd:"" help:"Check this machine before a class and suggest a fix for each problem."`
+	Health healthCommand `cmd:"" help:"Check whether an instance is ready."`
 
-	Completion completionCommand `cmd:"" help:"Print the code that lets a shell complete commands, flags and experiments: eval \"$(./app completion bash)\"."`
+	Completion completionCommand `cmd:"" help:"Print a completion script for your shell, as in: eval \"$(./app completion bash)\"."`
 
-	Version kong.VersionFlag `env:"-" help:"Print the version, the commit and its date."`
+	Version kong.VersionFlag `env:"-" help:"Print the version, commit and commit date."`
 }
 
-// run is the program, without the process around it. It returns the exit status.
+// run runs the program in this process and returns its exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	err := execute(ctx, args, streams{stdout, stderr})
 	if err == nil {
@@ -152,57 +155,57 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			return code
 		}
 	}
-	// Joined errors have a line each; a log line has one sentence.
+	// errors.Join separates errors by newlines; print them as one line.
 	fmt.Fprintf(stderr, "app: %s\n", strings.ReplaceAll(err.Error(), "\n", "; "))
 	return code
 }
 
 func execute(ctx context.Context, args []string, std streams) error {
-	helped := false
-	parser, err := newParser(ctx, std, func(int) { helped = true })
+	exited := false // after help, the version, or completions
+	parser, err := newParser(ctx, std, func(int) { exited = true })
 	if err != nil {
 		return err
 	}
-	if completing(parser); helped {
+	if handleCompletion(parser); exited {
 		return nil
 	}
-	flags := flagsOf(parser.Model.Node)
-	if args, err = checkedArguments(args, flags); err != nil {
+	flags := flagsByName(parser.Model.Node)
+	if args, err = normalizeArguments(args, flags); err != nil {
 		return err
 	}
-	unknownVariables(std.err, flags)
+	warnUnknownVariables(std.err, flags)
 	command, err := parser.Parse(args)
-	if helped {
+	if exited {
 		return nil
 	}
 	if err != nil {
-		return misuse("%w; see app --help", err)
+		return usageErrorf("%w; see app --help", err)
 	}
 	return command.Run()
 }
 
-// newParser reads the command line. It calls exit when that asked for help, the version or a completion.
+// newParser returns the parser of the command line. It calls exit after it has printed help, the version, or completions.
 func newParser(ctx context.Context, std streams, exit func(int)) (*kong.Kong, error) {
 	return kong.New(&commands{},
 		kong.Name("app"),
-		kong.Description("Locklab shows how distributed locks behave under load and under faults."),
+		kong.Description("Locklab runs distributed locks under load and breaks them on purpose."),
 		kong.DefaultEnvars("LAB"),
 		kong.Vars{
 			"version": version(), "checks": strings.Join(doctor.Names(), ", "),
-			"versions": strings.Join(versions.Defaults(), ","), "allVersions": strings.Join(versions.Names(), ","),
+			"versions": strings.Join(versions.DefaultNames(), ","), "allVersions": strings.Join(versions.Names(), ","),
 		},
-		kong.ValueFormatter(help),
+		kong.ValueFormatter(formatHelp),
 		kong.Writers(std.out, std.err),
 		kong.Exit(exit),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(std),
-		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(durations)),
+		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(decodeDuration)),
 		lists.Trimmed(),
 	)
 }
 
-// help is the help of a flag or an argument: with its default, unless its own text names that, and with its variable.
-func help(value *kong.Value) string {
+// formatHelp formats the help of a flag or argument. It adds the default, unless the text names it, and the variable.
+func formatHelp(value *kong.Value) string {
 	shown := *value
 	if value.Default != "" && !strings.Contains(value.Help, "(default: ") {
 		shown.Help = fmt.Sprintf("%s (default: %s).", strings.TrimSuffix(value.Help, "."), value.Default)
@@ -210,15 +213,15 @@ func help(value *kong.Value) string {
 	return kong.DefaultHelpValueFormatter(&shown)
 }
 
-// durations parses a duration; its error shows what one looks like.
-func durations(ctx *kong.DecodeContext, target reflect.Value) error {
+// decodeDuration parses a duration. Its error shows an example, unlike kong's own.
+func decodeDuration(ctx *kong.DecodeContext, target reflect.Value) error {
 	token, err := ctx.Scan.PopValue("duration")
 	if err != nil {
 		return err
 	}
 	d, err := time.ParseDuration(fmt.Sprint(token.Value))
 	if err != nil {
-		return fmt.Errorf("%q is no duration; write a number with its unit, such as 500ms or 30s", token.Value)
+		return fmt.Errorf("%q is not a duration; use a number with a unit, such as 500ms or 30s", token.Value)
 	}
 	target.SetInt(int64(d))
 	return nil

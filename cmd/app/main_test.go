@@ -14,24 +14,24 @@ import (
 	"locklab/internal/testenv"
 )
 
-// asApp makes this test binary the app: the demo starts its instances from the running program.
+// asApp is the variable that makes this test binary run as the app, because the demo starts instances of its own binary.
 const asApp = "LOCKLAB_TEST_AS_APP"
 
 func TestMain(m *testing.M) {
-	worker := slices.Contains(os.Args, "-test.fuzzworker") // which go test starts from here, too
+	worker := slices.Contains(os.Args, "-test.fuzzworker") // go test starts this binary again for fuzzing
 	if os.Getenv("LOCKLAB_STACK_ROLE") == "" && os.Getenv(asApp) != "" && !worker {
 		testenv.UseNames()
 		main()
 	}
 	testenv.ServeNames()
-	os.Setenv(asApp, "1") // for what the tests start
+	os.Setenv(asApp, "1") // for the processes that the tests start
 	if os.Getenv("LAB_START_TIMEOUT") == "" {
-		os.Setenv("LAB_START_TIMEOUT", "30s") // on a busy machine servers may be late
+		os.Setenv("LAB_START_TIMEOUT", "30s") // the machine may be busy
 	}
 	testenv.Main(m)
 }
 
-// output is what a run of the program left.
+// output is the result of running the program.
 type output struct {
 	code     int
 	out, err string
@@ -44,7 +44,7 @@ func app(ctx context.Context, args ...string) output {
 	return output{code, out.String(), err.String()}
 }
 
-// process is the program as a process of its own, not yet started.
+// process returns a command that runs the program as a process.
 func process(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
@@ -54,7 +54,7 @@ func process(t *testing.T, args ...string) *exec.Cmd {
 	return exec.Command(self, args...)
 }
 
-func TestHelpNamesEveryFlagItsVariableAndItsDefault(t *testing.T) {
+func TestHelpHasVariablesAndDefaults(t *testing.T) {
 	got := app(t.Context(), "serve", "--help")
 	if got.code != exitOK {
 		t.Fatalf("exit %d: %s", got.code, got.err)
@@ -69,39 +69,39 @@ func TestHelpNamesEveryFlagItsVariableAndItsDefault(t *testing.T) {
 	} {
 		variable := "$LAB_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 		_, after, found := strings.Cut(text, "--"+flag+"=")
-		description, _, _ := strings.Cut(after, " --")
-		if !found || !strings.Contains(description, variable) || !strings.Contains(description, value) {
-			t.Errorf("--%s: the help does not show %s and %q: %s", flag, variable, value, description)
+		description, _, hasVariable := strings.Cut(after, "("+variable+")")
+		if !found || !hasVariable || !strings.Contains(description, value) {
+			t.Errorf("--%s: the help does not have %s and %q: %s", flag, variable, value, description)
 		}
 	}
 }
 
-func TestWithoutACommandItSaysWhatThereIs(t *testing.T) {
+func TestNoCommand(t *testing.T) {
 	got := app(t.Context())
 	if got.code != 64 || !strings.Contains(got.err, "serve") || !strings.Contains(got.err, "demo") {
 		t.Fatalf("exit %d: %s", got.code, got.err)
 	}
 }
 
-// A command that is interrupted ends with 130, and says what that means for its result.
-func TestAnInterruptedCommandSaysSo(t *testing.T) {
+// An interrupted command ends with exit code 130 and says what that means for its result.
+func TestInterrupted(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
-	at := listening(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/healthz" { // the first command has begun, and the others have not
+	at := serveLocal(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/healthz" { // interrupt the first command while it runs, and the others before they start
 			interrupt()
 		}
 		_, _ = io.WriteString(w, `{"instance": "blue"}`)
 	}))
-	for _, c := range []struct{ args, left string }{
-		{"burst --versions=v3 http://" + at, "nothing is judged"},
-		{"burst http://127.0.0.1:1", "nothing is judged"},
-		{"demo --embedded --versions=v3", "nothing is judged"},
-		{"doctor " + only("files"), "nothing is said"},
-		{"lab check " + jtl(t, "v3", 2, 2), "nothing is judged"},
-		{"lab serve --embedded --listen=127.0.0.1:0 --out=" + t.TempDir(), "it did not serve"},
+	for _, c := range []struct{ args, note string }{
+		{"burst --versions=v3 http://" + at, "nothing was judged"},
+		{"burst http://127.0.0.1:1", "nothing was judged"},
+		{"demo --embedded --versions=v3", "nothing was judged"},
+		{"doctor " + only("files"), "nothing was checked"},
+		{"lab check " + jtl(t, "v3", 2, 2), "nothing was judged"},
+		{"lab serve --embedded --listen=127.0.0.1:0 --out=" + t.TempDir(), "the server did not start"},
 	} {
 		got := app(ctx, strings.Fields(c.args)...)
-		if got.code != 130 || got.out != "" || !strings.HasSuffix(got.err, "app: interrupted: "+c.left+"\n") {
+		if got.code != 130 || got.out != "" || !strings.HasSuffix(got.err, "app: interrupted: "+c.note+"\n") {
 			t.Errorf("%s: exit %d: %s%s", c.args, got.code, got.out, got.err)
 		}
 	}

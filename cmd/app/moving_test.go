@@ -22,18 +22,18 @@ import (
 	"locklab/topology"
 )
 
-// moveFor is for how long views go on at least. Each row moves its servers at least once. To see a minute of it, set it to a minute.
+// moveFor is the minimum duration of each case. Every case moves its servers at least once.
 const moveFor = time.Second
 
-// moving is what instances need under load, and what moves a server of it.
+// moving has the servers and flags of instances under load, and a way to move a server.
 type moving struct {
 	version string
 	redis   *stack.Topology
-	flags   []string                        // of each instance, beside those for redis
-	move    func(ctx context.Context) error // returns when the server has moved, and may be called again
+	flags   []string                        // of each instance, besides those for redis
+	move    func(ctx context.Context) error // returns when the server has moved; can be called repeatedly
 }
 
-// A server that two instances need moves while views go on. Instances recover without a restart, and no view that was answered is lost.
+// A server of two instances moves during a load of views. The instances recover without a restart, and no confirmed view is lost.
 func TestViewsGoOnWhileServersMove(t *testing.T) {
 	t.Parallel()
 	testenv.Slow(t)
@@ -54,16 +54,16 @@ func TestViewsGoOnWhileServersMove(t *testing.T) {
 
 func testViewsGoOn(t *testing.T, m moving) {
 	ctx, target := testenv.Context(t), serveTwo(t, m)
-	var seen atomic.Int64
+	var confirmed atomic.Int64
 	tell := func(e burst.Event) {
 		if e.(burst.Answered).Value > 0 {
-			seen.Add(1)
+			confirmed.Add(1)
 		}
 	}
-	more := func(ctx context.Context) error {
-		for before := seen.Load(); seen.Load() <= before+50; time.Sleep(time.Millisecond) {
+	waitForViews := func(ctx context.Context) error {
+		for before := confirmed.Load(); confirmed.Load() <= before+50; time.Sleep(time.Millisecond) {
 			if ctx.Err() != nil {
-				return errors.New("no more views are answered")
+				return errors.New("views are no longer confirmed")
 			}
 		}
 		return nil
@@ -71,11 +71,11 @@ func testViewsGoOn(t *testing.T, m moving) {
 	stop, moved, longest := make(chan struct{}), 0, time.Duration(0)
 	testenv.Go(t, func(ctx context.Context) {
 		defer close(stop)
-		err := more(ctx)
+		err := waitForViews(ctx)
 		for began := time.Now(); err == nil && (moved == 0 || time.Since(began) < moveFor); moved++ {
 			if err = m.move(ctx); err == nil {
 				at := time.Now()
-				err = more(ctx)
+				err = waitForViews(ctx)
 				longest = max(longest, time.Since(at))
 			}
 		}
@@ -89,20 +89,20 @@ func testViewsGoOn(t *testing.T, m moving) {
 		t.Fatal(err)
 	}
 	wantEveryView(t, views)
-	t.Logf("moved %d times; 50 more views were answered within %s of a move", moved, longest)
+	t.Logf("moved %d times; 50 views were confirmed within %s of each move", moved, longest)
 }
 
-// wantEveryView fails when a view that was answered is not counted, or a view is that nobody sent.
+// wantEveryView checks that the counter has every confirmed view, and none that nobody sent.
 func wantEveryView(t *testing.T, views burst.Views) {
 	t.Helper()
 	confirmed, unknown := int64(len(views.Writes)), int64(len(views.Failed))
 	if views.Final < confirmed || views.Final > confirmed+unknown {
-		t.Errorf("the counter is %d after %d views and %d without a usable answer", views.Final, confirmed, unknown)
+		t.Errorf("the counter is %d after %d confirmed views and %d with an unknown result", views.Final, confirmed, unknown)
 	}
-	t.Logf("the counter is %d after %d views, %d without a usable answer and %d refused as stale",
+	t.Logf("the counter is %d after %d confirmed views, %d with an unknown result and %d refused as stale",
 		views.Final, confirmed, unknown, len(views.Stale))
 	if unknown > 0 {
-		t.Logf("the first without a usable answer: %s", views.Failed[0])
+		t.Logf("the first unknown result: %s", views.Failed[0])
 	}
 }
 
@@ -151,7 +151,7 @@ func movingSlots(t *testing.T) moving {
 	}}
 }
 
-// movingMaster lets a replica take over from the master, and waits until the master has become a replica.
+// movingMaster promotes a replica, and waits until the old master has become a replica.
 func movingMaster(t *testing.T) moving {
 	nodes := testenv.Topology(t, string(topology.MasterSlave))
 	return moving{"v3", nodes, nil, func(ctx context.Context) error {
@@ -163,8 +163,8 @@ func movingMaster(t *testing.T) moving {
 	}}
 }
 
-// movingDatabase has two databases behind one address, and makes the one read-only that the address leads to. Then the address leads to the
-// other one. Sessions do not commit unless they ask for it. Connections that are open stay open.
+// movingDatabase has two databases behind one address. It makes the current one read-only and points the address to the other one. Open
+// connections stay open, and sessions have autocommit off.
 func movingDatabase(t *testing.T) moving {
 	testenv.Needs(t, testenv.MariaDB)
 	var servers [2]*stack.Database
@@ -183,7 +183,7 @@ func movingDatabase(t *testing.T) moving {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The lock of a holder whose server became read-only stays there until its lease ends.
+	// A holder cannot release its lock on a server that became read-only, so the lease must be short.
 	flags := []string{"--database=mysql:app@tcp(" + addr + ")/" + stack.DatabaseName, "--lease=2s", "--request=1s"}
 	return moving{"v5", testenv.Topology(t, string(topology.Single)), flags, func(context.Context) error {
 		now := at.Load()
@@ -194,7 +194,7 @@ func movingDatabase(t *testing.T) moving {
 	}}
 }
 
-// administer executes statements as an administrator. A server that is read-only lets an administrator write.
+// administer executes statements as an administrator, who can write to a read-only server.
 func administer(t *testing.T, server *stack.Database, statements ...string) {
 	admin, err := sql.Open("mysql", server.DSN)
 	if err != nil {
@@ -209,7 +209,7 @@ func administer(t *testing.T, server *stack.Database, statements ...string) {
 	}
 }
 
-// movingName has a server of locks with a name, which gets another address.
+// movingName has a lock server behind a host name that changes its address.
 func movingName(t *testing.T, version, kind string, need testenv.Need) moving {
 	testenv.Needs(t, need)
 	started, err := testenv.Stack(t).Start(testenv.Context(t), kind, 1, true)

@@ -10,8 +10,8 @@ import (
 	"locklab/internal/testenv"
 )
 
-// The images are counted before the first, and each is a line: which of all it is, its size, and how long it took.
-func TestTheOfflineBuildCountsImages(t *testing.T) {
+// The build prints a line for each image: its number of the total, its size, and the duration.
+func TestOfflineBuildOutput(t *testing.T) {
 	if err := exec.Command("bash", "-c", "(( BASH_VERSINFO[0] >= 4 ))").Run(); err != nil {
 		testenv.Skip(t, "bash 4 is missing")
 	}

@@ -21,7 +21,8 @@ import (
 
 // inContainers are the pages whose lines a participant types beside a lab in containers, in this order: the shop wants a fresh one.
 var inContainers = []string{
-	"docs/workshop.md", "docs/shop.md", "docs/cache.md", "docs/ratelimit.md", "loadtest/README.md", "docs/compose.md", "docs/trainer.md",
+	"docs/workshop.md", "docs/shop.md", "docs/cache.md", "docs/ratelimit.md", "loadtest/README.md", "docs/compose.md",
+	"docs/shared-machine.md", "docs/trainer.md",
 }
 
 // notInContainers are lines of these pages that this test leaves out, and why. They are the beginnings of lines.
@@ -73,7 +74,7 @@ func TestPagesInContainers(t *testing.T) {
 			if topology == "sentinel" {
 				p.breaksTheMaster()
 			}
-			p.types("docs/compose.md", "docker compose down --remove-orphans")
+			p.types("docs/shared-machine.md", "docker compose down --remove-orphans")
 			mine := " -q --filter label=com.docker.compose.project=" + p.project()
 			if left := p.runs("docker ps -a" + mine + "; docker network ls" + mine); left != "" {
 				t.Errorf("down leaves %s", left)
@@ -91,7 +92,7 @@ func leftOut(line string) string {
 	return ""
 }
 
-// joined runs the block of docs/compose.md for a participant, with the topology as the only addition.
+// joined runs the block of docs/shared-machine.md for a participant, with the topology as the only addition.
 func joined(t *testing.T, number int, topology string) *participant {
 	p := &participant{t: t, number: number, topology: topology, dir: t.TempDir()}
 	t.Cleanup(func() { // also after a failure
@@ -104,8 +105,8 @@ func joined(t *testing.T, number int, topology string) *participant {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := blocks(page(t, "docs/compose.md"))
-	i := slices.IndexFunc(all, func(block string) bool { return strings.Contains(block, "deploy/participant") })
+	all := blocks(page(t, "docs/shared-machine.md"))
+	i := slices.IndexFunc(all, func(block string) bool { return strings.Contains(block, "PATH-OF-THE-TRAINERS-CHECKOUT") })
 	own := strings.NewReplacer("PATH-OF-THE-TRAINERS-CHECKOUT", root, "locklab-7", p.project(),
 		"participant 7", "participant "+strconv.Itoa(number),
 		"docker compose up -d --wait  ", "echo REDIS_TOPOLOGY="+topology+" >>.env && docker compose up -d --wait  ")
@@ -150,14 +151,14 @@ func (p *participant) published(root string) *strings.Replacer {
 
 // concerns reports whether this topology has the servers of a line.
 func (p *participant) concerns(line string) bool {
-	if !strings.HasPrefix(line, "redis-cli ") {
+	if !strings.Contains(line, "redis-cli ") { // or docker compose exec … redis-cli
 		return true
 	}
 	port := map[string]string{"single": "6390", "master-slave": "6401", "sentinel": "26401", "cluster": "7101"}[p.topology]
 	return strings.Contains(line, "-p "+port+" ")
 }
 
-// types runs a line, as docs/trainer.md changes it for one machine that all share.
+// types runs a line, as docs/shared-machine.md changes it for one machine that all share.
 func (p *participant) types(page, line string) {
 	p.t.Helper()
 	base := "http://127.0.0.1:" + strconv.Itoa(15000+100*p.number)

@@ -11,8 +11,8 @@ import (
 	"locklab/internal/testenv"
 )
 
-// On a terminal one row says what runs, and it is gone before the result. An interruption takes it away, too.
-func TestTheRowIsGone(t *testing.T) {
+// A terminal shows the progress in one row, which is removed before the result and after an interruption.
+func TestProgressRowIsRemoved(t *testing.T) {
 	t.Parallel()
 	testenv.Slow(t)
 	p := testenv.OpenTerminal(t, 80)
@@ -22,7 +22,7 @@ func TestTheRowIsGone(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Wait(); err != nil || !strings.Contains(out.String(), "as expected") || strings.Contains(out.String(), "\x1b") {
+	if err := cmd.Wait(); err != nil || !strings.Contains(out.String(), "as predicted") || strings.Contains(out.String(), "\x1b") {
 		t.Errorf("%v: %q", err, out.String())
 	}
 	p.WantAtTheEnd()
@@ -43,17 +43,17 @@ func TestTheRowIsGone(t *testing.T) {
 	}
 	p.Until("app: interrupted")
 	if rows := p.Rows(); strings.Contains(strings.Join(rows, "\n"), ", trial ") {
-		t.Errorf("the row of the trial is left: %q", rows)
+		t.Errorf("the progress row is still there: %q", rows)
 	}
 }
 
-// The log of an instance has colours on a terminal, unless NO_COLOR says otherwise.
-func TestTheLogHasColoursOnATerminal(t *testing.T) {
+// The log of an instance has colours on a terminal, unless NO_COLOR is set.
+func TestLogColours(t *testing.T) {
 	for variable, coloured := range map[string]bool{"": true, "1": false} {
 		t.Setenv("NO_COLOR", variable)
 		p := testenv.OpenTerminal(t, 80)
-		(&serveCommand{LogLevel: "info"}).logger(p.File).Warn("it is said")
-		if p.Until("it is said"); strings.Contains(p.Seen, "\x1b[") != coloured {
+		(&serveCommand{LogLevel: "info"}).newLogger(p.File).Warn("message")
+		if p.Until("message"); strings.Contains(p.Seen, "\x1b[") != coloured {
 			t.Errorf("NO_COLOR=%s: %q", variable, p.Seen)
 		}
 	}

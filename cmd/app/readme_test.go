@@ -27,7 +27,8 @@ import (
 // pasted are the pages with lines to paste.
 var pasted = []string{
 	"README.md", "CONTRIBUTING.md", "docs/cache.md", "docs/cli.md", "docs/compose.md", "docs/faults.md", "docs/http-api.md", "docs/lock.md",
-	"docs/ratelimit.md", "docs/run-by-hand.md", "docs/shop.md", "docs/trainer.md", "docs/workshop.md", "loadtest/README.md",
+	"docs/live.md", "docs/ratelimit.md", "docs/run-by-hand.md", "docs/shared-machine.md", "docs/shop.md", "docs/trainer.md",
+	"docs/workshop.md", "loadtest/README.md",
 }
 
 func page(t *testing.T, name string) string {
@@ -266,7 +267,7 @@ func TestTheWorkshopShowsWhatTheDemoPrints(t *testing.T) {
 	t.Parallel()
 	testenv.Slow(t)
 	got := app(t.Context(), "demo", "--embedded", "--think=1ms")
-	numbers := regexp.MustCompile(`[0-9]+(\.[0-9]+)?|─+| {2,}|redis-server|, no real|miniredis|as expected|unexpected|inconclusive`)
+	numbers := regexp.MustCompile(`[0-9]+(\.[0-9]+)?|─+| {2,}|redis-server|, no real|miniredis|none lost| lost|as predicted ✓|unexpected ✗|inconclusive`)
 	words := func(line string) string {
 		return strings.Join(strings.Fields(numbers.ReplaceAllString(line, " ")), " ")
 	}

@@ -17,17 +17,18 @@ import (
 	"locklab/stack"
 )
 
-// preflighted is what /readyz says when each server has answered in time. On a busy machine one may be late: the instance asks again later.
-func preflighted(t *testing.T, instance *stack.Instance) (status int, body string) {
+// waitForPreflight returns the response of /readyz once every server has answered the preflight check. On a busy machine a server may be
+// late, and the instance asks it again later.
+func waitForPreflight(t *testing.T, instance *stack.Instance) (status int, body string) {
 	t.Helper()
-	testenv.Eventually(t, "each server answers the preflight in time", func() bool {
+	testenv.Eventually(t, "every server answers the preflight check", func() bool {
 		status, _, body = ask(t, http.MethodGet, instance.URL+"/readyz")
-		var told struct{ Preflight []struct{ Unknown []any } }
-		if err := json.Unmarshal([]byte(body), &told); err != nil {
+		var readiness struct{ Preflight []struct{ Unknown []any } }
+		if err := json.Unmarshal([]byte(body), &readiness); err != nil {
 			t.Fatalf("%d %s (%v)", status, body, err)
 		}
-		late := len(told.Preflight) == 0 || strings.Contains(body, "timeout") || strings.Contains(body, "deadline exceeded")
-		for _, lock := range told.Preflight {
+		late := len(readiness.Preflight) == 0 || strings.Contains(body, "timeout") || strings.Contains(body, "deadline exceeded")
+		for _, lock := range readiness.Preflight {
 			late = late || len(lock.Unknown) > 0
 		}
 		return !late
@@ -35,8 +36,8 @@ func preflighted(t *testing.T, instance *stack.Instance) (status int, body strin
 	return status, body
 }
 
-// An instance whose locks are weak is ready, and says why they are. It is ready without one node of RedLock, too.
-func TestReadyzTellsWhatWeakensTheLocks(t *testing.T) {
+// An instance with weak locks is ready, and reports why they are weak. It is also ready without one RedLock node.
+func TestReadyzReportsWeaknesses(t *testing.T) {
 	t.Parallel()
 	testenv.Needs(t, testenv.RedisServer)
 	s := testenv.Stack(t)
@@ -48,10 +49,10 @@ func TestReadyzTellsWhatWeakensTheLocks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	instance := serving(t, node, "--redlock="+nodes[0].Addr+","+nodes[1].Addr+","+nodes[2].Addr)
-	testenv.Eventually(t, "its log says so before anybody asks", func() bool { return strings.Contains(instance.Log(), "allkeys-lru") })
-	status, body := preflighted(t, instance)
-	var told struct {
+	instance := startInstance(t, node, "--redlock="+nodes[0].Addr+","+nodes[1].Addr+","+nodes[2].Addr)
+	testenv.Eventually(t, "the log has the weakness", func() bool { return strings.Contains(instance.Log(), "allkeys-lru") })
+	status, body := waitForPreflight(t, instance)
+	var readiness struct {
 		Ready     bool
 		Preflight []struct {
 			Lock       string
@@ -63,10 +64,11 @@ func TestReadyzTellsWhatWeakensTheLocks(t *testing.T) {
 			Unknown []any
 		}
 	}
-	if err := json.Unmarshal([]byte(body), &told); err != nil || status != http.StatusOK || !told.Ready || len(told.Preflight) != 3 {
+	err = json.Unmarshal([]byte(body), &readiness)
+	if err != nil || status != http.StatusOK || !readiness.Ready || len(readiness.Preflight) != 3 {
 		t.Fatalf("%d %s (%v)", status, body, err)
 	}
-	v3, v4, v5 := told.Preflight[0], told.Preflight[1], told.Preflight[2]
+	v3, v4, v5 := readiness.Preflight[0], readiness.Preflight[1], readiness.Preflight[2]
 	if v3.Lock != "v3" || len(v3.Weaknesses) != 2 || len(v3.Unknown) != 0 || time.Since(v3.At) > time.Minute ||
 		!strings.Contains(v3.Weaknesses[0].What, "allkeys-lru") || !slices.Equal(v3.Weaknesses[0].Where, []string{"single " + node.Addr}) {
 		t.Errorf("v3: %+v", v3)
@@ -77,14 +79,14 @@ func TestReadyzTellsWhatWeakensTheLocks(t *testing.T) {
 	if v5.Lock != "v5" || len(v5.Weaknesses) != 0 {
 		t.Errorf("v5: %+v", v5)
 	}
-	nodes[0].Kill() // a majority is left
-	testenv.Eventually(t, "it is ready without a node of RedLock", func() bool {
+	nodes[0].Kill() // a majority remains
+	testenv.Eventually(t, "it is ready without a RedLock node", func() bool {
 		status, _, _ := ask(t, http.MethodGet, instance.URL+"/readyz")
 		return status == http.StatusOK
 	})
 }
 
-// An instance whose Redis answers and grants no lock is not ready: it says why, and is ready again when that is mended.
+// An instance is not ready if its Redis answers but cannot grant a lock. It reports why, and is ready again after a repair.
 func TestReadyzTriesALock(t *testing.T) {
 	testenv.Slow(t)
 	testenv.Needs(t, testenv.RedisServer)
@@ -116,7 +118,7 @@ func TestReadyzTriesALock(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			instance := serving(t, node)
+			instance := startInstance(t, node)
 			wantUnready(t, instance, append(c.want, "v3")...)
 			if c.end == nil {
 				return
@@ -133,20 +135,20 @@ func TestReadyzTriesALock(t *testing.T) {
 	t.Run("a node of a cluster", func(t *testing.T) {
 		t.Parallel()
 		started := testenv.Topology(t, "cluster")
-		wantUnready(t, serving(t, started.Nodes[0]), "v3", "--topology cluster") // a key of another master, or the number of masters
+		wantUnready(t, startInstance(t, started.Nodes[0]), "v3", "--topology cluster") // the error depends on which master owns the key
 	})
 }
 
 func wantUnready(t *testing.T, instance *stack.Instance, words ...string) {
 	t.Helper()
-	status, body := preflighted(t, instance)
-	var told struct{ Unreachable map[string]string }
-	if err := json.Unmarshal([]byte(body), &told); err != nil || status != http.StatusServiceUnavailable {
+	status, body := waitForPreflight(t, instance)
+	var readiness struct{ Unreachable map[string]string }
+	if err := json.Unmarshal([]byte(body), &readiness); err != nil || status != http.StatusServiceUnavailable {
 		t.Fatalf("%d %s (%v), want 503", status, body, err)
 	}
 	for _, word := range words {
-		if !strings.Contains(fmt.Sprint(told.Unreachable), word) {
-			t.Errorf("it says %v, without %q", told.Unreachable, word)
+		if !strings.Contains(fmt.Sprint(readiness.Unreachable), word) {
+			t.Errorf("%q is missing in %v", word, readiness.Unreachable)
 		}
 	}
 }

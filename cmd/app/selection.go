@@ -9,28 +9,28 @@ import (
 	"locklab/experiments"
 )
 
-// selection says which experiments are meant: some by their ids, or a group.
+// selection chooses experiments: by their ids, or a group of them.
 type selection struct {
-	IDs     []string `arg:"" optional:"" name:"id" completion-predictor:"experiment" help:"Experiments; the number is enough: L03. app lab list shows all."`
+	IDs     []string `arg:"" optional:"" name:"id" completion-predictor:"experiment" help:"Ids of the experiments, such as L03. See app lab list."`
 	All     bool     `help:"Run every experiment."`
-	Quick   bool     `help:"Run every experiment and variant that is not slow, a trial of each variant unless --trials says otherwise."`
-	Article string   `placeholder:"A2" help:"Article whose experiments to run, A0 to A4 (default: all articles); with --quick only the quick ones."`
+	Quick   bool     `help:"Run every experiment and variant that is not slow, with one trial per variant unless --trials is set."`
+	Article string   `placeholder:"A2" help:"Run the experiments of one article, A0 to A4; with --quick, only those that are not slow."`
 }
 
 var articles = experiments.Articles{"A0", "A1", "A2", "A3", "A4"}
 
-// choose returns the experiments of the catalogue that are meant, each once. An error names the flag of app lab run that is wrong.
+// choose returns the selected experiments of the catalogue, each once.
 func (s selection) choose(c experiments.Catalogue) (chosen []experiments.Experiment, err error) {
 	group := s.All || s.Quick || s.Article != ""
 	switch {
 	case len(s.IDs) == 0 && !group:
-		return nil, errors.New("name experiments, or --quick, --all or --article A2; app lab list shows what there is")
+		return nil, errors.New("no experiment selected; give ids, or use --quick, --all or --article A2 (see app lab list)")
 	case len(s.IDs) > 0 && group:
-		return nil, fmt.Errorf("%s is named together with --all, --quick or --article; drop one of the two", s.IDs[0])
+		return nil, fmt.Errorf("%s cannot be combined with --all, --quick or --article; drop one of the two", s.IDs[0])
 	case s.All && (s.Quick || s.Article != ""):
-		return nil, errors.New("--all is given with --quick or --article; drop one of the two")
+		return nil, errors.New("--all cannot be combined with --quick or --article; drop one of the two")
 	case s.Article != "" && !slices.Contains(articles, strings.ToUpper(s.Article)):
-		return nil, fmt.Errorf("--article is %q; allowed are %s", s.Article, articles)
+		return nil, fmt.Errorf("--article is %q; must be one of %s", s.Article, articles)
 	case group:
 		chosen = experiments.Filter{Article: strings.ToUpper(s.Article), Quick: s.Quick}.Of(c)
 	}
@@ -44,27 +44,27 @@ func (s selection) choose(c experiments.Catalogue) (chosen []experiments.Experim
 		}
 	}
 	if len(chosen) == 0 {
-		return nil, errors.New("no experiment is of that kind; app lab list shows what there is")
+		return nil, errors.New("no experiment matches; app lab list shows them all")
 	}
 	return chosen, nil
 }
 
-// embedded keeps the experiments that run without a redis-server. The others are in left. It is an error when one of them was named, or
-// when all of them need one.
-func (s selection) embedded(chosen []experiments.Experiment) (kept []experiments.Experiment, left []string, err error) {
-	return s.keep(chosen, "--embedded", "needs a real redis-server; drop one of the two", func(e experiments.Experiment) bool {
+// keepEmbedded returns the experiments that run without redis-server, and the ids of the others. It fails if the user named one of the
+// others, or if nothing is kept.
+func (s selection) keepEmbedded(chosen []experiments.Experiment) (kept []experiments.Experiment, left []string, err error) {
+	return s.keep(chosen, "--embedded", "a real redis-server is needed; drop --embedded", func(e experiments.Experiment) bool {
 		return !slices.Contains(e.Needs, experiments.RedisServer)
 	})
 }
 
-// contained keeps the experiments that run in containers, as [selection.embedded] does. all is the catalogue.
-func (s selection) contained(all, chosen []experiments.Experiment) (kept []experiments.Experiment, left []string, err error) {
-	why := "runs on processes only; in containers run " + strings.Join(experiments.InContainers(all), ", ")
-	return s.keep(chosen, "--on docker", why, func(e experiments.Experiment) bool { return e.Docker > 0 })
+// keepContained does the same for experiments that run in containers. all is the catalogue.
+func (s selection) keepContained(all, chosen []experiments.Experiment) (kept []experiments.Experiment, left []string, err error) {
+	reason := "in containers, only these run: " + strings.Join(experiments.InContainers(all), ", ")
+	return s.keep(chosen, "--on docker", reason, func(e experiments.Experiment) bool { return e.Docker > 0 })
 }
 
 func (s selection) keep(
-	chosen []experiments.Experiment, flag, why string, fits func(experiments.Experiment) bool,
+	chosen []experiments.Experiment, flag, reason string, fits func(experiments.Experiment) bool,
 ) (kept []experiments.Experiment, left []string, err error) {
 	for _, e := range chosen {
 		if fits(e) {
@@ -74,26 +74,27 @@ func (s selection) keep(
 		}
 	}
 	if len(left) > 0 && (len(s.IDs) > 0 || len(kept) == 0) {
-		return nil, nil, fmt.Errorf("%s is given, and %s %s", flag, strings.Join(left, ", "), why)
+		return nil, nil, fmt.Errorf("%s cannot run %s: %s", flag, strings.Join(left, ", "), reason)
 	}
 	return kept, left, nil
 }
 
-// missing is [experiments.Missing] with a way out: how many of the experiments run without the redis-server that real says is there.
-func (s selection) missing(chosen []experiments.Experiment, real bool) error {
+// checkPrograms returns an error if a program that the experiments need is missing. If that is redis-server, which hasRedis reports, the
+// error says how many experiments would run with --embedded.
+func (s selection) checkPrograms(chosen []experiments.Experiment, hasRedis bool) error {
 	err := experiments.Missing(chosen)
 	if err == nil {
 		return nil
 	}
-	if kept, left, e := s.embedded(chosen); e == nil && len(left) > 0 && !real && experiments.Missing(kept) == nil {
-		err = fmt.Errorf("%w; --embedded runs the %d that need none", err, len(kept))
+	if kept, left, e := s.keepEmbedded(chosen); e == nil && len(left) > 0 && !hasRedis && experiments.Missing(kept) == nil {
+		err = fmt.Errorf("%w; --embedded runs the %d that do not need it", err, len(kept))
 	}
 	return err
 }
 
-// able keeps the experiments of a group whose needs this machine has. missing has a sentence for each need that it has not. Experiments
-// that are named by their ids are all kept, and so are those that need a redis-server: [selection.missing] tells of these.
-func (s selection) able(chosen []experiments.Experiment) (kept []experiments.Experiment, missing []string) {
+// dropMissing drops the experiments of a group that need a program which this machine lacks, and returns a sentence for each such program.
+// It keeps experiments that the user named, and those that need only redis-server: [selection.checkPrograms] reports both.
+func (s selection) dropMissing(chosen []experiments.Experiment) (kept []experiments.Experiment, missing []string) {
 	if len(s.IDs) > 0 {
 		return chosen, nil
 	}

@@ -8,14 +8,14 @@ import (
 	"locklab/experiments"
 )
 
-// several are experiments of two articles: one is slow, and one runs in containers.
-var several = experiments.Catalogue{
+// testCatalogue has experiments of two articles. One needs redis-server, one is slow, and one runs in containers.
+var testCatalogue = experiments.Catalogue{
 	{ID: "L1", Articles: experiments.Articles{"A2"}, Schedule: experiments.Schedule{Needs: []experiments.Need{experiments.RedisServer}}},
 	{ID: "L2", Articles: experiments.Articles{"A2"}, Schedule: experiments.Schedule{Slow: true}},
 	{ID: "L3", Articles: experiments.Articles{"A0", "A2"}, Schedule: experiments.Schedule{Docker: 1}},
 }
 
-func needing(id string, needs ...experiments.Need) experiments.Experiment {
+func withNeeds(id string, needs ...experiments.Need) experiments.Experiment {
 	return experiments.Experiment{ID: id, Schedule: experiments.Schedule{Needs: needs}}
 }
 
@@ -39,36 +39,36 @@ func TestSelectionChooses(t *testing.T) {
 		{selection{Quick: true, Article: "A2"}, "[L1 L3]"},
 		{selection{IDs: []string{"L3", "L2", "L3"}}, "[L3 L2]"},
 	} {
-		if chosen, err := c.selection.choose(several); err != nil || idsOf(chosen) != c.want {
+		if chosen, err := c.selection.choose(testCatalogue); err != nil || idsOf(chosen) != c.want {
 			t.Errorf("%+v: %v, %v; want %s", c.selection, idsOf(chosen), err, c.want)
 		}
 	}
 }
 
-func TestSelectionThatCannotBe(t *testing.T) {
+func TestSelectionErrors(t *testing.T) {
 	named := []string{"L1"}
 	for _, c := range []struct {
 		selection selection
-		says      string
+		want      string
 	}{
-		{selection{}, "name experiments"},
-		{selection{IDs: named, All: true}, "L1 is named together with"},
-		{selection{IDs: named, Quick: true}, "L1 is named together with"},
-		{selection{IDs: named, Article: "A2"}, "L1 is named together with"},
-		{selection{All: true, Quick: true}, "--all is given with"},
-		{selection{All: true, Article: "A2"}, "--all is given with"},
-		{selection{Article: "A9"}, `--article is "A9"; allowed are A0, A1, A2, A3, A4`},
-		{selection{Article: "A1"}, "no experiment is of that kind"},
-		{selection{IDs: []string{"L1", "L9"}}, `there is no experiment "L9"; did you mean L1, L2, L3?`},
+		{selection{}, "--article A2"},
+		{selection{IDs: named, All: true}, "L1 cannot be combined with --all"},
+		{selection{IDs: named, Quick: true}, "L1 cannot be combined with --all"},
+		{selection{IDs: named, Article: "A2"}, "L1 cannot be combined with --all"},
+		{selection{All: true, Quick: true}, "--all cannot be combined with --quick"},
+		{selection{All: true, Article: "A2"}, "--all cannot be combined with --quick"},
+		{selection{Article: "A9"}, `--article is "A9"; must be one of A0, A1, A2, A3, A4`},
+		{selection{Article: "A1"}, "app lab list"},
+		{selection{IDs: []string{"L1", "L9"}}, `"L9"; did you mean L1, L2, L3?`},
 	} {
-		if chosen, err := c.selection.choose(several); err == nil || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%+v: %v, %v; want an error with %q", c.selection, idsOf(chosen), err, c.says)
+		if chosen, err := c.selection.choose(testCatalogue); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v, %v; want an error with %q", c.selection, idsOf(chosen), err, c.want)
 		}
 	}
 }
 
-// Experiments of a group that cannot run there are left out. An experiment that was named must run, and so must one of a group.
-func TestSelectionKeepsWhatRunsThere(t *testing.T) {
+// Experiments of a group that cannot run are left out, unless that is all of them. A named experiment that cannot run is an error.
+func TestSelectionKeeps(t *testing.T) {
 	for _, c := range []struct {
 		selection  selection
 		where      string
@@ -76,16 +76,16 @@ func TestSelectionKeepsWhatRunsThere(t *testing.T) {
 		kept, left string
 		fails      string
 	}{
-		{selection{All: true}, "embedded", several, "[L2 L3]", "[L1]", ""},
-		{selection{All: true}, "contained", several, "[L3]", "[L1 L2]", ""},
-		{selection{IDs: []string{"L3"}}, "contained", several[2:], "[L3]", "[]", ""},
-		{selection{IDs: []string{"L1", "L3"}}, "embedded", several, "[]", "[]", "--embedded is given, and L1 needs a real redis-server"},
-		{selection{All: true}, "embedded", several[:1], "[]", "[]", "--embedded is given, and L1 needs a real redis-server"},
-		{selection{All: true}, "contained", several[:2], "[]", "[]", "L1, L2 runs on processes only; in containers run L3"},
+		{selection{All: true}, "embedded", testCatalogue, "[L2 L3]", "[L1]", ""},
+		{selection{All: true}, "contained", testCatalogue, "[L3]", "[L1 L2]", ""},
+		{selection{IDs: []string{"L3"}}, "contained", testCatalogue[2:], "[L3]", "[]", ""},
+		{selection{IDs: []string{"L1", "L3"}}, "embedded", testCatalogue, "[]", "[]", "--embedded cannot run L1"},
+		{selection{All: true}, "embedded", testCatalogue[:1], "[]", "[]", "--embedded cannot run L1"},
+		{selection{All: true}, "contained", testCatalogue[:2], "[]", "[]", "--on docker cannot run L1, L2"},
 	} {
-		kept, left, err := c.selection.embedded(c.chosen)
+		kept, left, err := c.selection.keepEmbedded(c.chosen)
 		if c.where == "contained" {
-			kept, left, err = c.selection.contained(several, c.chosen)
+			kept, left, err = c.selection.keepContained(testCatalogue, c.chosen)
 		}
 		if idsOf(kept) != c.kept || fmt.Sprint(left) != c.left {
 			t.Errorf("%s, %+v: kept %s, left %v; want %s and %s", c.where, c.selection, idsOf(kept), left, c.kept, c.left)
@@ -96,35 +96,32 @@ func TestSelectionKeepsWhatRunsThere(t *testing.T) {
 	}
 }
 
-func TestSelectionNamesWhatIsMissing(t *testing.T) {
+func TestSelectionChecksPrograms(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	needy := needing("F98-needy", experiments.RedisServer, "another")
-	other := needing("F99-other", experiments.RedisServer)
+	needy := withNeeds("F98-needy", experiments.RedisServer, "another")
+	other := withNeeds("F99-other", experiments.RedisServer)
 	modest := experiments.Experiment{ID: "L98-modest"}
-	err := new(selection).missing([]experiments.Experiment{needy, other, modest}, false)
-	for _, says := range []string{
-		"F98-needy, F99-other need redis-server", "apt-get install redis-server", "F98-needy needs another",
-		"--embedded runs the 1 that need none",
-	} {
-		if err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("it does not say %q: %v", says, err)
+	err := new(selection).checkPrograms([]experiments.Experiment{needy, other, modest}, false)
+	for _, want := range []string{"F98-needy, F99-other", "apt-get install redis-server", "another", "--embedded runs the 1 "} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is missing in: %v", want, err)
 		}
 	}
-	if err := new(selection).missing([]experiments.Experiment{modest}, false); err != nil {
+	if err := new(selection).checkPrograms([]experiments.Experiment{modest}, false); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestSelectionLeavesOutWhatThisMachineCannotRun(t *testing.T) {
+func TestSelectionDropsMissing(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	needy := needing("D98-needy", experiments.RedisServer, experiments.MariaDB)
-	other := needing("F99-other", experiments.RedisServer)
-	kept, missing := selection{All: true}.able([]experiments.Experiment{needy, other})
-	if len(kept) != 1 || kept[0].ID != other.ID || len(missing) != 1 ||
-		missing[0] != "D98-needy needs mariadbd, which is not on the PATH: apt-get install mariadb-server (or brew install mariadb)" {
+	needy := withNeeds("D98-needy", experiments.RedisServer, experiments.MariaDB)
+	other := withNeeds("F99-other", experiments.RedisServer)
+	kept, missing := selection{All: true}.dropMissing([]experiments.Experiment{needy, other})
+	if len(kept) != 1 || kept[0].ID != other.ID || len(missing) != 1 || !strings.Contains(missing[0], "D98-needy") ||
+		!strings.Contains(missing[0], "apt-get install mariadb-server") {
 		t.Errorf("kept %v, missing %q", kept, missing)
 	}
-	if kept, missing := (selection{IDs: []string{"D98"}}).able([]experiments.Experiment{needy}); len(kept) != 1 || len(missing) != 0 {
+	if kept, missing := (selection{IDs: []string{"D98"}}).dropMissing([]experiments.Experiment{needy}); len(kept) != 1 || len(missing) != 0 {
 		t.Errorf("named: kept %v, missing %q", kept, missing)
 	}
 }

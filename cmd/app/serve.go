@@ -29,75 +29,75 @@ import (
 	"locklab/versions"
 )
 
-// serveCommand runs an instance. Each flag has a variable: --listen is LAB_LISTEN.
+// serveCommand runs one instance of the service.
 type serveCommand struct {
-	Listen         string        `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Address to listen on; port 0 takes a free one. Only this machine can reach the default."`
-	Instance       string        `placeholder:"NAME" help:"Name of this instance in every answer (default: its port, as in the article)."`
-	Topology       string        `default:"single" enum:"single,master-slave,sentinel,cluster" placeholder:"KIND" help:"Topology of Redis: ${enum}."`
-	Redis          []string      `default:"127.0.0.1:6379" placeholder:"HOST:PORT" help:"Addresses of Redis. single: one. master-slave: all nodes, in any order. sentinel: the sentinels. cluster: some nodes."`
-	SentinelMaster string        `default:"lab" placeholder:"NAME" help:"Name under which the sentinels know the master."`
+	Listen         string        `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Address to listen on; port 0 picks a free port. The default is reachable from this machine only."`
+	Instance       string        `placeholder:"NAME" help:"Name of this instance in every response (default: its port, as in the article)."`
+	Topology       string        `default:"single" enum:"single,master-slave,sentinel,cluster" placeholder:"KIND" help:"Redis topology: ${enum}."`
+	Redis          []string      `default:"127.0.0.1:6379" placeholder:"HOST:PORT" help:"Redis addresses: the server (single), all nodes in any order (master-slave), the sentinels (sentinel), or some of the nodes (cluster)."`
+	SentinelMaster string        `default:"lab" placeholder:"NAME" help:"Name of the master that the sentinels monitor."`
 	RedisPassword  string        `placeholder:"SECRET" help:"Password of all Redis servers (default: none)."`
-	AddrMap        []string      `placeholder:"FROM=TO" help:"Addresses to dial instead of those that Redis announces, such as 10.66.6.0/24=127.0.0.1 for containers seen from their host (default: as announced)."`
-	Redlock        []string      `placeholder:"HOST:PORT" help:"Addresses of the independent nodes of RedLock: five as in A4, and at least three. Without them there is no v4 (default: none)."`
-	Database       string        `default:"sqlite:locklab.db" placeholder:"sqlite:PATH|mysql:DSN" help:"Database of the orders, and of the locks of v5. A DSN is user:password@tcp(host:port)/name."`
-	Zookeeper      []string      `placeholder:"HOST:PORT" help:"Addresses of the servers of one ZooKeeper ensemble. Without them there is no v6 (default: none)."`
-	Etcd           []string      `placeholder:"HOST:PORT" help:"Addresses of etcd's servers, for clients: one, or three of a cluster. Without them there is no v7 (default: none)."`
-	EtcdUser       string        `placeholder:"NAME" help:"User of etcd, where it has users (default: none)."`
-	EtcdPassword   string        `placeholder:"SECRET" help:"Password of that user (default: none)."`
-	Memcached      []string      `placeholder:"HOST:PORT" help:"Addresses of the Memcached servers, the same list for each instance. Without them there is no v8 (default: none)."`
-	Backends       bool          `default:"true" negatable:"" help:"Use the servers of --zookeeper, --etcd and --memcached; --no-backends leaves v6, v7 and v8 out."`
-	Lease          time.Duration `default:"10s" help:"Lifetime of a lock whose holder died; a living holder renews at a third of it. Keep it shorter than the wait."`
-	Request        time.Duration `placeholder:"2s" help:"Longest wait for one answer of a lock's server, except RedLock's nodes. It must be shorter than two thirds of the lease (default: 2s, or a third of a shorter lease)."`
-	NodeTimeout    time.Duration `placeholder:"500ms" help:"Longest wait for one answer of a node of RedLock. It must be shorter than two thirds of the lease (default: 500ms, or a third of a shorter lease)."`
-	Wait           time.Duration `default:"30s" help:"Longest wait for a lock; then the answer is 503. A request may ask for less with ?wait=, and gets 423 then."`
-	OrderThink     time.Duration `default:"100ms" help:"Time between reading and writing an order; the article sleeps 1s."`
-	CacheTTL       time.Duration `default:"10s" help:"Lifetime of an item in the caches c0 to c6; c7 refreshes it at that age."`
-	ItemQuery      time.Duration `default:"20ms" help:"Time that loading an item takes longer than the database needs."`
+	AddrMap        []string      `placeholder:"FROM=TO" help:"Addresses to dial instead of those that Redis announces, such as 10.66.6.0/24=127.0.0.1 to reach containers from their host (default: as announced)."`
+	Redlock        []string      `placeholder:"HOST:PORT" help:"Addresses of the independent RedLock nodes, at least three; article A4 uses five. Required for v4 (default: none)."`
+	Database       string        `default:"sqlite:locklab.db" placeholder:"sqlite:PATH|mysql:DSN" help:"Database for the orders and for the locks of v5. A DSN is user:password@tcp(host:port)/name."`
+	Zookeeper      []string      `placeholder:"HOST:PORT" help:"Addresses of the servers of a ZooKeeper ensemble. Required for v6 (default: none)."`
+	Etcd           []string      `placeholder:"HOST:PORT" help:"Client addresses of the etcd servers: one, or all of a cluster. Required for v7 (default: none)."`
+	EtcdUser       string        `placeholder:"NAME" help:"etcd user, if etcd requires one (default: none)."`
+	EtcdPassword   string        `placeholder:"SECRET" help:"Password of the etcd user (default: none)."`
+	Memcached      []string      `placeholder:"HOST:PORT" help:"Addresses of the Memcached servers, the same for every instance. Required for v8 (default: none)."`
+	Backends       bool          `default:"true" negatable:"" help:"Use --zookeeper, --etcd and --memcached; --no-backends ignores them and leaves out v6, v7 and v8."`
+	Lease          time.Duration `default:"10s" help:"Time until the lock of a dead holder expires. A live holder renews it every third of this time. Keep it shorter than --wait."`
+	Request        time.Duration `placeholder:"2s" help:"Timeout of one request to a lock server, except for RedLock nodes. Must be shorter than two thirds of --lease (default: 2s or a third of --lease, whichever is shorter)."`
+	NodeTimeout    time.Duration `placeholder:"500ms" help:"Timeout of one request to a RedLock node. Must be shorter than two thirds of --lease (default: 500ms or a third of --lease, whichever is shorter)."`
+	Wait           time.Duration `default:"30s" help:"Longest wait for a lock, after which a request gets 503. A client can wait for less with ?wait=, and then gets 423."`
+	OrderThink     time.Duration `default:"100ms" help:"Time to wait between reading and writing an order. The article sleeps for 1s."`
+	CacheTTL       time.Duration `default:"10s" help:"Lifetime of an item in the caches c0 to c6. Cache c7 refreshes an item at this age."`
+	ItemQuery      time.Duration `default:"20ms" help:"Extra time that it takes to load an item from the database."`
 	AdminToken     string        `placeholder:"SECRET" help:"Token required to reset data (default: none)."`
-	StartTimeout   time.Duration `default:"5s" help:"Longest wait for the servers at the start."`
-	LogFormat      string        `default:"text" enum:"text,json" placeholder:"FORMAT" help:"Format of the log: ${enum}."`
-	LogLevel       string        `default:"info" enum:"debug,info,warn,error" placeholder:"LEVEL" help:"Least level to log: ${enum}; debug has a line for each request."`
+	StartTimeout   time.Duration `default:"5s" help:"Longest wait for the servers when the instance starts."`
+	LogFormat      string        `default:"text" enum:"text,json" placeholder:"FORMAT" help:"Log format: ${enum}."`
+	LogLevel       string        `default:"info" enum:"debug,info,warn,error" placeholder:"LEVEL" help:"Lowest level to log: ${enum}. At debug, every request is logged."`
 
 	limitFlags
 }
 
-// Bounds of the durations.
 const (
-	shortestLease = 100 * time.Millisecond
-	longest       = time.Hour
+	minLease    = 100 * time.Millisecond
+	maxDuration = time.Hour
 )
 
-// validate returns the first setting that cannot work, before anything is opened.
+// validate returns an error for the first setting that cannot work.
 func (c *serveCommand) validate() error {
 	return cmp.Or(
-		address("--listen", c.Listen), within("--instance, in characters,", len(c.Instance), 0, 64), addresses("--redis", c.Redis),
-		c.validateTopology(), c.validateRedlock(), c.validateDatabase(),
-		optional("--zookeeper", c.Zookeeper), c.validateEtcd(), optional("--memcached", c.Memcached),
-		within("--lease", c.Lease, shortestLease, longest), c.validateRequest("--request", c.Request),
-		c.validateRequest("--node-timeout", c.NodeTimeout), within("--wait", c.Wait, time.Millisecond, longest),
-		within("--order-think", c.OrderThink, 0, longest), within("--start-timeout", c.StartTimeout, time.Millisecond, longest),
-		within("--cache-ttl", c.CacheTTL, 10*time.Millisecond, longest), within("--item-query", c.ItemQuery, 0, longest),
+		validateAddress("--listen", c.Listen), validateRange("--instance length", len(c.Instance), 0, 64),
+		validateAddresses("--redis", c.Redis), c.validateTopology(), c.validateRedlock(), c.validateDatabase(),
+		validateOptionalAddresses("--zookeeper", c.Zookeeper), c.validateEtcd(), validateOptionalAddresses("--memcached", c.Memcached),
+		validateRange("--lease", c.Lease, minLease, maxDuration), c.validateTimeout("--request", c.Request),
+		c.validateTimeout("--node-timeout", c.NodeTimeout), validateRange("--wait", c.Wait, time.Millisecond, maxDuration),
+		validateRange("--order-think", c.OrderThink, 0, maxDuration),
+		validateRange("--start-timeout", c.StartTimeout, time.Millisecond, maxDuration),
+		validateRange("--cache-ttl", c.CacheTTL, 10*time.Millisecond, maxDuration), validateRange("--item-query", c.ItemQuery, 0, maxDuration),
 		c.limitFlags.validate(),
 	)
 }
 
-// validateRequest checks that a renewal that is not answered can be repeated within the lease.
-func (c *serveCommand) validateRequest(flag string, timeout time.Duration) error {
+// validateTimeout checks that a renewal that gets no answer can be repeated before the lease expires.
+func (c *serveCommand) validateTimeout(flag string, timeout time.Duration) error {
 	if timeout < 0 || timeout >= 2*c.Lease/3 {
-		return misuse("%s is %s; it must be shorter than two thirds of --lease, which is %s", flag, timeout, c.Lease)
+		return usageErrorf("%s is %s; must be shorter than two thirds of --lease, which is %s", flag, timeout, c.Lease)
 	}
 	return nil
 }
 
 func (c *serveCommand) validateTopology() error {
 	if c.Topology == string(topology.Single) && len(c.Redis) != 1 {
-		return misuse("--redis names %d addresses; --topology single has one", len(c.Redis))
+		return usageErrorf("--redis has %d addresses; must be one for --topology single", len(c.Redis))
 	}
 	if _, err := topology.ParseAddrMap(c.AddrMap); err != nil {
-		return misuse("--addr-map: %w", err)
+		return usageErrorf("--addr-map: %w", err)
 	}
 	if c.SentinelMaster == "" {
-		return misuse("--sentinel-master is empty; it must be the name under which the sentinels know the master")
+		return usageErrorf("--sentinel-master is empty; must be the name of the master that the sentinels monitor")
 	}
 	return nil
 }
@@ -107,17 +107,17 @@ func (c *serveCommand) validateRedlock() error {
 		return nil
 	}
 	if len(c.Redlock) < 3 {
-		return misuse("--redlock names %d addresses; a majority that survives a loss needs at least 3; A4 takes 5, and A2 proposes 5",
+		return usageErrorf("--redlock has %d addresses; needs at least 3 so that a majority survives the loss of one; articles A2 and A4 use 5",
 			len(c.Redlock))
 	}
 	for _, a := range c.Redlock {
 		for _, b := range c.Redis {
 			if sameServer(a, b) {
-				return misuse("--redlock names %s, which --redis names too, as %s; RedLock's nodes are servers of their own", a, b)
+				return usageErrorf("--redlock has %s, which is also in --redis as %s; RedLock needs separate servers", a, b)
 			}
 		}
 	}
-	return addresses("--redlock", c.Redlock)
+	return validateAddresses("--redlock", c.Redlock)
 }
 
 func (c *serveCommand) validateEtcd() error {
@@ -125,28 +125,29 @@ func (c *serveCommand) validateEtcd() error {
 		return nil
 	}
 	if (c.EtcdUser == "") != (c.EtcdPassword == "") {
-		return misuse("--etcd-user and --etcd-password belong together; set both or neither")
+		return usageErrorf("only one of --etcd-user and --etcd-password is set; set both or neither")
 	}
 	for _, addr := range c.Etcd {
 		if strings.Contains(addr, "/") {
-			return misuse("--etcd is %q; it must be host:port, as 127.0.0.1:2379, without http://", addr)
+			return usageErrorf("--etcd has %q; must be host:port, such as 127.0.0.1:2379, without http://", addr)
 		}
 	}
-	return addresses("--etcd", c.Etcd)
+	return validateAddresses("--etcd", c.Etcd)
 }
 
-// sameServer reports whether two addresses, host:port, are one: localhost is 127.0.0.1. A name that cannot be resolved is only itself.
+// sameServer reports whether two addresses reach the same server, as localhost:1 and 127.0.0.1:1 do. A host that cannot be resolved equals
+// only itself.
 func sameServer(a, b string) bool {
 	hostA, portA, _ := net.SplitHostPort(a)
 	hostB, portB, _ := net.SplitHostPort(b)
 	if a == b || portA != portB {
 		return a == b
 	}
-	return slices.ContainsFunc(resolved(hostA), func(ip string) bool { return slices.Contains(resolved(hostB), ip) })
+	return slices.ContainsFunc(resolve(hostA), func(ip string) bool { return slices.Contains(resolve(hostB), ip) })
 }
 
-// resolved are the IP addresses of a host. All of the loopback network are one machine.
-func resolved(host string) []string {
+// resolve returns the IP addresses of a host. All loopback addresses count as one.
+func resolve(host string) []string {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	ips, _ := net.DefaultResolver.LookupHost(ctx, host)
@@ -160,61 +161,60 @@ func resolved(host string) []string {
 
 func (c *serveCommand) validateDatabase() error {
 	if err := (order.Config{Database: c.Database}).Validate(); err != nil {
-		return misuse("--database is %w", err)
+		return usageErrorf("--database is %w", err)
 	}
 	return nil
 }
 
-func (c *serveCommand) logger(w io.Writer) *slog.Logger {
+func (c *serveCommand) newLogger(w io.Writer) *slog.Logger {
 	var level slog.Level
-	_ = level.UnmarshalText([]byte(c.LogLevel)) // one of the enum's, which are slog's own
+	_ = level.UnmarshalText([]byte(c.LogLevel)) // cannot fail: the enum of the flag has slog's own names
 	if c.LogFormat == "json" {
 		return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))
 	}
-	return slog.New(tint.NewTextHandler(w, &tint.Options{Level: level, TimeFormat: "15:04:05.000", NoColor: !colours(w)}))
+	return slog.New(tint.NewTextHandler(w, &tint.Options{Level: level, TimeFormat: "15:04:05.000", NoColor: !wantsColour(w)}))
 }
 
-// addresses checks a list of addresses: none is malformed, and none is there twice. A2's listing passes one RedLock node twice, so that
-// three names mean two nodes.
-func addresses(flag string, list []string) error {
+// validateAddresses rejects malformed addresses and duplicates. Article A2 passes one RedLock node twice, so its three addresses are only
+// two nodes.
+func validateAddresses(flag string, list []string) error {
 	if len(list) == 0 {
-		return misuse("%s is empty; name at least one host:port", flag)
+		return usageErrorf("%s is empty; give it at least one host:port", flag)
 	}
 	for i, a := range list {
-		if err := address(flag, a); err != nil {
+		if err := validateAddress(flag, a); err != nil {
 			return err
 		}
 		for _, b := range list[:i] {
 			if sameServer(a, b) {
-				return misuse("%s names one server twice, as %s and %s; name each server once", flag, b, a)
+				return usageErrorf("%s has the same server twice, as %s and %s; give each server once", flag, b, a)
 			}
 		}
 	}
 	return nil
 }
 
-// optional checks addresses, if there are any.
-func optional(flag string, list []string) error {
+func validateOptionalAddresses(flag string, list []string) error {
 	if len(list) == 0 {
 		return nil
 	}
-	return addresses(flag, list)
+	return validateAddresses(flag, list)
 }
 
-func address(flag, text string) error {
+func validateAddress(flag, text string) error {
 	_, port, err := net.SplitHostPort(text)
 	if n, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || n == 0 && flag != "--listen" {
-		return misuse("%s is %q; it must be host:port with a port up to 65535", flag, text)
+		return usageErrorf("%s is %q; must be host:port with a port up to 65535", flag, text)
 	}
 	return nil
 }
 
-// Run serves until ctx ends, then finishes what runs.
+// Run serves until ctx ends, and then finishes the requests in progress.
 func (c *serveCommand) Run(ctx context.Context, std streams) error {
 	if err := c.validate(); err != nil {
 		return err
 	}
-	log := c.logger(std.err)
+	log := c.newLogger(std.err)
 	driverLog.Store(log)
 	listener, err := net.Listen("tcp", c.Listen)
 	if err != nil {
@@ -225,58 +225,58 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 		_, c.Instance, _ = net.SplitHostPort(listener.Addr().String())
 	}
 
-	reach, cancel := context.WithTimeout(ctx, c.StartTimeout)
+	startCtx, cancel := context.WithTimeout(ctx, c.StartTimeout)
 	defer cancel()
-	p, err := c.open(reach)
+	p, err := c.open(startCtx)
 	defer p.close(log)
 	if err == nil {
 		p.limited, err = c.limitFlags.open(ctx, p, listener.Addr())
 	}
-	if err := stopped(ctx, err, "it did not serve"); err != nil {
+	if err := commandError(ctx, err, "the server did not start"); err != nil {
 		return err
 	}
 	log.Info("locklab serves", "url", "http://"+listener.Addr().String(), "instance", c.Instance, "build", build(),
-		"versions", strings.Join(p.names(), " "), "redis", p.redis.String(), "database", p.orders.String())
-	c.warn(log)
+		"versions", strings.Join(p.versionNames(), " "), "redis", p.redis.String(), "database", p.orders.String())
+	c.warnLongLease(log)
 	p.outages = handlers.NewOutages(log, p.checks...)
 	p.closers = append(p.closers, p.outages.Close)
 	p.addCaches(c, log)
 	p.preflight = preflight.NewMonitor(log, p.locks...)
-	p.preflight.Reports(reach) // asks now, while the start is bounded
+	p.preflight.Reports(startCtx) // runs the first check now, under the start timeout
 	if err := handlers.Serve(ctx, listener, p.handler(c, log), log); err != nil {
 		return unavailable(fmt.Errorf("--listen %s: %w", c.Listen, err))
 	}
 	return nil
 }
 
-// warn logs settings that work and have a consequence that surprises.
-func (c *serveCommand) warn(log *slog.Logger) {
+// warnLongLease warns if waiters give up before the lock of a dead holder expires.
+func (c *serveCommand) warnLongLease(log *slog.Logger) {
 	if c.Lease >= c.Wait {
-		log.Warn("requests that wait for a holder that dies get 503: their wait ends before its lease; set --lease (LAB_LEASE) "+
-			"below --wait (LAB_WAIT)", "lease", c.Lease, "wait", c.Wait)
+		log.Warn("if a lock holder dies, waiting requests get 503 before its lease ends; set --lease (LAB_LEASE) below --wait (LAB_WAIT)",
+			"lease", c.Lease, "wait", c.Wait)
 	}
 }
 
-// parts are what an instance is made of: the only place where they meet.
+// parts are the components of an instance.
 type parts struct {
-	access    topology.Access // to all Redis servers
+	access    topology.Access // to every Redis server
 	redis     *topology.Redis
 	orders    *order.Store
 	goods     *shop.Store
 	backends  lockstrategy.Backends
-	servers   map[versions.Server]topology.Servers // those that were given
-	checks    []handlers.Check
+	servers   map[versions.Server]topology.Servers // the servers with addresses
+	checks    []handlers.HealthCheck
 	outages   *handlers.Outages
 	locks     []preflight.Check
 	preflight *preflight.Monitor
 	metrics   *handlers.Metrics
 	versions  []handlers.Version
-	limited   handlers.Limited
+	limited   handlers.RateLimits
 	caches    *variants.Set
-	closers   []func() error // in the order of opening
+	closers   []func() error // in opening order
 }
 
-// open connects servers, strategies and scenarios. After an error, too, parts has everything that is open.
+// open connects to the servers and opens the versions that they allow. Close the parts after an error, too.
 func (c *serveCommand) open(ctx context.Context) (*parts, error) {
 	p := &parts{metrics: handlers.NewMetrics()}
 	p.backends = lockstrategy.Backends{Expiry: c.Lease, Request: c.Request, NodeTimeout: c.NodeTimeout}
@@ -290,17 +290,17 @@ func (c *serveCommand) open(ctx context.Context) (*parts, error) {
 		return p, err
 	}
 	for _, v := range versions.All() {
-		if _, given := p.servers[v.Needs]; v.Needs != "" && !given {
+		if _, connected := p.servers[v.Needs]; v.Needs != "" && !connected {
 			continue
 		}
-		if err := p.add(ctx, v, c); err != nil {
+		if err := p.addVersion(ctx, v, c); err != nil {
 			return p, err
 		}
 	}
 	return p, nil
 }
 
-func (p *parts) add(ctx context.Context, v versions.Version, c *serveCommand) error {
+func (p *parts) addVersion(ctx context.Context, v versions.Version, c *serveCommand) error {
 	if v.Strategy == "" {
 		p.versions = append(p.versions, handlers.Version{Version: v})
 		return nil
@@ -310,40 +310,40 @@ func (p *parts) add(ctx context.Context, v versions.Version, c *serveCommand) er
 		return err
 	}
 	p.closers = append(p.closers, opened.Close)
-	if servers, given := p.servers[v.Needs]; given {
-		lock := preflight.Lock{Name: v.Name, Instance: c.Instance, Strategy: opened.Bare, Where: servers.String(), Redis: asked(servers)}
-		check := handlers.Check{Name: servers.String(), Ping: servers.Ping}
-		if opened.Ping != nil { // the lock has a connection of its own
+	if servers, connected := p.servers[v.Needs]; connected {
+		lock := preflight.Lock{Name: v.Name, Instance: c.Instance, Strategy: opened.Bare, Where: servers.String(), Redis: redisClients(servers)}
+		check := handlers.HealthCheck{Name: servers.String(), Ping: servers.Ping}
+		if opened.Ping != nil { // the lock has its own connection
 			check.Ping = opened.Ping
-			if err := answered(ctx, opened.Ping); err != nil {
+			if err := waitForPing(ctx, opened.Ping); err != nil {
 				return fmt.Errorf("%s: %w", v.Needs.Flag(), err)
 			}
 		}
 		p.checks, p.locks = append(p.checks, check), append(p.locks, lock.Check)
 		if nodes, several := servers.Backend().([]redis.UniversalClient); several {
-			p.checks = append(p.checks, spares(servers, nodes)...)
+			p.checks = append(p.checks, nodeChecks(servers, nodes)...)
 		}
 	}
 	if opened.Cohort != nil {
-		p.metrics.Queue(v.Name, opened.Cohort.Waiting)
+		p.metrics.AddQueue(v.Name, opened.Cohort.Waiting)
 	}
-	guard := &lockstrategy.Guard{Strategy: opened, Observer: p.metrics.Lock(v.Name)}
+	guard := &lockstrategy.Guard{Strategy: opened, Observer: p.metrics.LockObserver(v.Name)}
 	p.versions = append(p.versions, handlers.Version{Version: v, Lock: guard, Owner: opened.Process})
 	return nil
 }
 
-// spares are the nodes of a quorum, which works without some of them.
-func spares(quorum topology.Servers, nodes []redis.UniversalClient) (checks []handlers.Check) {
+// nodeChecks returns a check for each node of a quorum. They are spare, because the quorum works without some of its nodes.
+func nodeChecks(quorum topology.Servers, nodes []redis.UniversalClient) (checks []handlers.HealthCheck) {
 	for _, node := range nodes {
 		name := fmt.Sprint(quorum, " ", node.(*redis.Client).Options().Addr)
 		ping := func(ctx context.Context) error { return node.Ping(ctx).Err() }
-		checks = append(checks, handlers.Check{Name: name, Ping: ping, Spare: true})
+		checks = append(checks, handlers.HealthCheck{Name: name, Ping: ping, Optional: true})
 	}
 	return checks
 }
 
-// answered asks until there is an answer, or ctx has ended. A ping is bounded, and waits.
-func answered(ctx context.Context, ping func(context.Context) error) error {
+// waitForPing pings until a ping succeeds or ctx ends. It needs no pause: a failing ping waits until its own timeout.
+func waitForPing(ctx context.Context, ping func(context.Context) error) error {
 	for {
 		if err := ping(ctx); err == nil || ctx.Err() != nil {
 			return err
@@ -358,19 +358,19 @@ func (p *parts) handler(c *serveCommand, log *slog.Logger) http.Handler {
 			Name: c.Instance, Queue: shop.Queue{Redis: p.redis.Master}, Store: p.goods, Guard: shop.OneTransaction, Idle: 30 * time.Second,
 		},
 		Instance: c.Instance, Topology: c.Topology, Build: build(), Versions: p.versions, Wait: c.Wait,
-		Views: pview.NewCounter(p.redis.Master, p.redis.Replica), Orders: p.orders, Limited: p.limited, Caches: p.caches,
+		Views: pview.NewCounter(p.redis.Master, p.redis.Replica), Orders: p.orders, RateLimits: p.limited, Caches: p.caches,
 		Outages: p.outages, Preflight: p.preflight.Reports, Metrics: p.metrics, AdminToken: c.AdminToken, Log: log,
 	})
 }
 
-func (p *parts) names() (names []string) {
+func (p *parts) versionNames() (names []string) {
 	for _, v := range p.versions {
 		names = append(names, v.Name)
 	}
 	return names
 }
 
-// close closes the parts, the last opened first.
+// close closes the parts in reverse order of opening.
 func (p *parts) close(log *slog.Logger) {
 	for _, closer := range slices.Backward(p.closers) {
 		if err := closer(); err != nil {
@@ -379,27 +379,27 @@ func (p *parts) close(log *slog.Logger) {
 	}
 }
 
-// driverLogger writes the lines of go-redis and of the MySQL driver, which have no levels, as debug lines of the log that it holds.
-// Without a log it drops them: a server that starts refuses connections at first, and an experiment breaks servers on purpose.
+// driverLogger logs the messages of go-redis and the MySQL driver, which have no levels, at debug level. Without a logger it drops them:
+// servers refuse connections while they start, and experiments break servers on purpose.
 type driverLogger struct{ atomic.Pointer[slog.Logger] }
 
 var driverLog driverLogger
 
-// install makes d the logger of both drivers. A driver has one logger in a process and reads it without a lock, so main calls install
-// before it starts a goroutine.
+// install makes d the logger of both drivers. A driver has one logger per process and reads it without a lock, so main calls install before
+// it starts a goroutine.
 func (d *driverLogger) install() {
 	redis.SetLogger(d)
-	_ = mysql.SetLogger(d) // it refuses no logger but nil
+	_ = mysql.SetLogger(d) // fails only for nil
 }
 
-// Print is for the MySQL driver.
+// Print implements [mysql.Logger].
 func (d *driverLogger) Print(v ...any) {
 	if log := d.Load(); log != nil {
 		log.Debug(strings.TrimSpace(fmt.Sprint(v...)), "driver", "mysql")
 	}
 }
 
-// Printf is for go-redis.
+// Printf implements the logger of go-redis.
 func (d *driverLogger) Printf(ctx context.Context, format string, v ...any) {
 	if log := d.Load(); log != nil {
 		log.DebugContext(ctx, fmt.Sprintf(format, v...), "driver", "redis")

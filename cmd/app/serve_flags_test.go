@@ -16,9 +16,7 @@ import (
 	"locklab/stack"
 )
 
-// Flags of serve that join parts of the program are tested here, on an instance that runs.
-
-// put sends a body.
+// put sends a PUT request that must succeed.
 func put(t *testing.T, url, body string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(testenv.Context(t), http.MethodPut, url, strings.NewReader(body))
@@ -35,8 +33,7 @@ func put(t *testing.T, url, body string) {
 	}
 }
 
-// The password, and the address at which this machine reaches what Redis calls itself, come from flags.
-func TestServeWithAPasswordAndAMap(t *testing.T) {
+func TestRedisPasswordAndAddrMap(t *testing.T) {
 	t.Parallel()
 	testenv.Needs(t, testenv.RedisServer)
 	node := testenv.Redis(t, true)
@@ -45,10 +42,10 @@ func TestServeWithAPasswordAndAMap(t *testing.T) {
 	if err := admin.ConfigSet(t.Context(), "requirepass", "secret").Err(); err != nil {
 		t.Fatal(err)
 	}
-	elsewhere := &stack.Node{Restartable: stack.Restartable{Addr: "192.0.2.1:6379"}} // nobody's: of the range for documentation
+	announced := &stack.Node{Restartable: stack.Restartable{Addr: "192.0.2.1:6379"}} // reserved for documentation (RFC 5737)
 	for name, instance := range map[string]*stack.Instance{
-		"a password": serving(t, node, "--redis-password=secret"),
-		"a map":      serving(t, elsewhere, "--redis-password=secret", "--addr-map="+elsewhere.Addr+"="+node.Addr),
+		"a password": startInstance(t, node, "--redis-password=secret"),
+		"a map":      startInstance(t, announced, "--redis-password=secret", "--addr-map="+announced.Addr+"="+node.Addr),
 	} {
 		if status, _, body := ask(t, http.MethodPost, instance.URL+"/v0/pview"); status != http.StatusOK {
 			t.Errorf("%s: %d %s", name, status, body)
@@ -56,8 +53,8 @@ func TestServeWithAPasswordAndAMap(t *testing.T) {
 	}
 }
 
-// ?from=replica asks a replica, where the counter may be old.
-func TestTheReplicaIsAsked(t *testing.T) {
+// ?from=replica reads the counter of a replica, which may be stale.
+func TestReadFromReplica(t *testing.T) {
 	t.Parallel()
 	started := testenv.Topology(t, "master-slave")
 	var others []string
@@ -66,14 +63,14 @@ func TestTheReplicaIsAsked(t *testing.T) {
 		defer client.Close()
 		err := client.ConfigSet(t.Context(), "replica-read-only", "no").Err()
 		if err == nil {
-			err = client.Set(t.Context(), pview.Key, 41, 0).Err() // which the master does not know
+			err = client.Set(t.Context(), pview.Key, 41, 0).Err() // the master has 0
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
 		others = append(others, "--redis="+replica.Addr)
 	}
-	instance := serving(t, started.Nodes[0], append(others, "--topology=master-slave")...)
+	instance := startInstance(t, started.Nodes[0], append(others, "--topology=master-slave")...)
 	for path, want := range map[string]string{"/pview": `"value":0`, "/pview?from=replica": `"value":41`} {
 		if status, _, body := ask(t, http.MethodGet, instance.URL+path); status != http.StatusOK || !strings.Contains(body, want) {
 			t.Errorf("%s: %d %s, want %s", path, status, body, want)
@@ -81,27 +78,26 @@ func TestTheReplicaIsAsked(t *testing.T) {
 	}
 }
 
-// An item stays in the cache for --cache-ttl.
-func TestTheCacheHasItsTTL(t *testing.T) {
+func TestCacheTTL(t *testing.T) {
 	t.Parallel()
 	node := testenv.Redis(t, false)
-	instance, client := serving(t, node, "--cache-ttl=1m", "--lease=5s"), redis.NewClient(&redis.Options{Addr: node.Addr})
+	instance, client := startInstance(t, node, "--cache-ttl=1m", "--lease=5s"), redis.NewClient(&redis.Options{Addr: node.Addr})
 	defer client.Close()
 	put(t, instance.URL+"/c0/items/7", `{"text": "x"}`)
 	if status, _, body := ask(t, http.MethodGet, instance.URL+"/c0/items/7"); status != http.StatusOK {
 		t.Fatalf("%d %s", status, body)
 	}
 	if left := client.PTTL(t.Context(), "c0:item:7").Val(); left <= 10*time.Second || left > time.Minute {
-		t.Errorf("it is kept for %s, want a minute", left)
+		t.Errorf("the item expires in %s, want a minute", left)
 	}
 }
 
-// A message that is delivered twice makes one parcel, also when a worker that has died had got it 31 seconds ago.
-func TestAnInstancePacksOneParcel(t *testing.T) {
+// A message that is sent twice makes one parcel, even if a worker received it 31 seconds ago and died.
+func TestOneParcelForTwoMessages(t *testing.T) {
 	t.Parallel()
 	testenv.Needs(t, testenv.RedisServer)
 	node := testenv.Redis(t, true)
-	instance, client, ctx := serving(t, node), redis.NewClient(&redis.Options{Addr: node.Addr}), testenv.Context(t)
+	instance, client, ctx := startInstance(t, node), redis.NewClient(&redis.Options{Addr: node.Addr}), testenv.Context(t)
 	defer client.Close()
 	put(t, instance.URL+"/shop/items/1", `{"stock": 1}`)
 	for _, path := range []string{"/shop/parcels", "/v0/shop/items/1/buy?buyer=7", "/v0/shop/orders/1/pay"} {
@@ -128,20 +124,19 @@ func TestAnInstancePacksOneParcel(t *testing.T) {
 		t.Errorf("two messages of one payment: %s; %s", worked, body)
 	}
 	if left, err := client.XPending(ctx, stream, group).Result(); err != nil || left.Count != 0 {
-		t.Errorf("the messages of the dead worker stay: %+v, %v", left, err)
+		t.Errorf("messages of the dead worker remain: %+v, %v", left, err)
 	}
 }
 
-// --request and --node-timeout bound the wait for a server that hangs. Another instance, which asks the same servers, waits for a third of
-// its lease. This time is longer than the flags say, and shorter than the default for the usual lease. Where this process was
-// stalled, an instance may have been, too: both are asked again.
-func TestAnAnswerIsWaitedForAsTheFlagsSay(t *testing.T) {
+// --request and --node-timeout bound the wait for a server that hangs. An instance with short timeouts must answer before one whose
+// timeouts are a third of its lease. If this process stalls, the instances may have stalled, too, and the test tries again.
+func TestRequestTimeouts(t *testing.T) {
 	t.Parallel()
 	testenv.Needs(t, testenv.RedisServer)
 	node, nodes := testenv.Redis(t, true), []*stack.Node{testenv.Redis(t, true), testenv.Redis(t, true), testenv.Redis(t, true)}
 	flags := []string{"--redlock=" + nodes[0].Addr + "," + nodes[1].Addr + "," + nodes[2].Addr}
-	short := serving(t, node, append(flags, "--request=20ms", "--node-timeout=20ms")...)
-	long := serving(t, node, append(flags, "--lease=1200ms")...)
+	short := startInstance(t, node, append(flags, "--request=20ms", "--node-timeout=20ms")...)
+	long := startInstance(t, node, append(flags, "--lease=1200ms")...)
 	for _, hung := range []struct {
 		path   string
 		server *stack.Node
@@ -156,18 +151,18 @@ func TestAnAnswerIsWaitedForAsTheFlagsSay(t *testing.T) {
 			first = firstToAnswer(t, hung.path, long, short)
 		}
 		if first != short {
-			t.Errorf("%s: the instance that waits for 400 ms answers before the one that waits for 20 ms", hung.path)
+			t.Errorf("%s: the instance with a timeout of 400 ms answered before the one with 20 ms", hung.path)
 		}
 	}
 }
 
-// firstToAnswer sends a request to each of two instances, and leaves when one has answered.
+// firstToAnswer sends a request to each of two instances, and returns the one that answers first.
 func firstToAnswer(t *testing.T, path string, instances ...*stack.Instance) *stack.Instance {
 	t.Helper()
-	waiting, leave := context.WithCancel(testenv.Context(t))
+	ctx, cancel := context.WithCancel(testenv.Context(t))
 	answered := make(chan *stack.Instance, len(instances))
 	for _, instance := range instances {
-		request, err := http.NewRequestWithContext(waiting, http.MethodPost, instance.URL+path, nil)
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, instance.URL+path, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -179,7 +174,7 @@ func firstToAnswer(t *testing.T, path string, instances ...*stack.Instance) *sta
 		}()
 	}
 	first := <-answered
-	leave()
+	cancel()
 	<-answered
 	return first
 }

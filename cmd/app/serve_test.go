@@ -26,8 +26,8 @@ import (
 	"locklab/topology"
 )
 
-// serving is an instance as a process of its own, with its Redis.
-func serving(t *testing.T, node *stack.Node, flags ...string) *stack.Instance {
+// startInstance starts an instance as a process. node is its Redis.
+func startInstance(t *testing.T, node *stack.Node, flags ...string) *stack.Instance {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -44,7 +44,7 @@ func serving(t *testing.T, node *stack.Node, flags ...string) *stack.Instance {
 	return instance
 }
 
-// ask sends a request and returns status, header and body.
+// ask sends a request and returns the status, header and body of the response.
 func ask(t *testing.T, method, url string) (int, http.Header, string) {
 	t.Helper()
 	status, header, body, err := send(testenv.Context(t), method, url)
@@ -68,19 +68,18 @@ func send(ctx context.Context, method, url string) (status int, header http.Head
 	return response.StatusCode, response.Header, string(text), err
 }
 
-// One server may have several names, and two addresses are two servers.
-func TestAServerIsKnownByItsAddress(t *testing.T) {
+func TestSameServer(t *testing.T) {
 	for other, same := range map[string]bool{
 		"127.0.0.1:1": true, "localhost:1": true, "127.0.0.2:1": true, "127.0.0.1:2": false, "10.0.0.1:1": false, "no.such.name.invalid:1": false,
 	} {
 		if sameServer("127.0.0.1:1", other) != same || sameServer("10.0.0.2:1", other) {
-			t.Errorf("127.0.0.1:1 and %s: want one server: %v; or 10.0.0.2:1 is one of them", other, same)
+			t.Errorf("127.0.0.1:1 and %s: want the same server: %v; or 10.0.0.2:1 equals one of them", other, same)
 		}
 	}
 }
 
-// In containers the addresses are always set, and one switch says whether their servers are there.
-func TestServeLeavesTheBackendsOut(t *testing.T) {
+// In containers, the addresses of the backends are always set, and LAB_BACKENDS says whether to use them.
+func TestNoBackends(t *testing.T) {
 	const nobody = "127.0.0.1:1"
 	self, err := os.Executable()
 	if err != nil {
@@ -98,7 +97,7 @@ func TestServeLeavesTheBackendsOut(t *testing.T) {
 	}
 }
 
-func TestServeNamesWhatItCannotReach(t *testing.T) {
+func TestServeNamesUnreachableServers(t *testing.T) {
 	testenv.Slow(t)
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -131,7 +130,7 @@ func TestServeNamesWhatItCannotReach(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			flags := []string{"serve", "--start-timeout=5s"} // a server that answers must have answered meanwhile
+			flags := []string{"serve", "--start-timeout=5s"} // long enough for the servers that do answer
 			for _, standard := range []string{"--listen=127.0.0.1:0", "--redis=" + node.Addr, "--database=sqlite:" + filepath.Join(t.TempDir(),
 				"orders.db")} {
 				if name, _, _ := strings.Cut(standard, "="); !strings.Contains(c.flag, name+"=") {
@@ -141,14 +140,14 @@ func TestServeNamesWhatItCannotReach(t *testing.T) {
 			got := app(testenv.Context(t), append(flags, strings.Fields(c.flag)...)...)
 			wantSentence(t, got, exitUnavailable, c.want...)
 			if strings.Contains(got.err, "hush") {
-				t.Errorf("it shows a password: %s", got.err)
+				t.Errorf("the error has a password: %s", got.err)
 			}
 		})
 	}
 }
 
-// A wrong password will be wrong at the next try, and is not shown.
-func TestServeNamesWhatEtcdDoesNotAccept(t *testing.T) {
+// A wrong or missing etcd password is an error, which does not show the password.
+func TestServeWithAWrongEtcdPassword(t *testing.T) {
 	t.Parallel()
 	testenv.Slow(t)
 	node, server, ctx := testenv.Redis(t, false), etcdServer(t), testenv.Context(t)
@@ -172,56 +171,56 @@ func TestServeNamesWhatEtcdDoesNotAccept(t *testing.T) {
 			"serve", "--listen=127.0.0.1:0", "--start-timeout=5s", "--redis=" + node.Addr, "--etcd=" + server.addr,
 			"--database=sqlite:" + filepath.Join(t.TempDir(), "orders.db"),
 		}, flags...)...)
-		if wantSentence(t, got, exitUnavailable, "--etcd", server.addr, "wrong or missing"); strings.Contains(got.err, "hush") {
-			t.Errorf("it shows a password: %s", got.err)
+		if wantSentence(t, got, exitUnavailable, "--etcd", server.addr); strings.Contains(got.err, "hush") {
+			t.Errorf("the error has a password: %s", got.err)
 		}
 	}
-	instance := serving(t, node, "--etcd="+server.addr, "--etcd-user=root", "--etcd-password=secret")
+	instance := startInstance(t, node, "--etcd="+server.addr, "--etcd-user=root", "--etcd-password=secret")
 	if status, _, body := ask(t, http.MethodPost, instance.URL+"/v7/pview"); status != http.StatusOK {
-		t.Errorf("with the right ones: %d %s", status, body)
+		t.Errorf("with the right password: %d %s", status, body)
 	}
 }
 
-// A file that is no database will be none at the next try: serve says so without waiting.
-func TestServeNamesAFileThatIsNoDatabase(t *testing.T) {
+// A file that is not a database is an error right away: waiting would not help.
+func TestServeWithAFileThatIsNotADatabase(t *testing.T) {
 	node, dir := testenv.Redis(t, false), t.TempDir()
 	text := filepath.Join(dir, "text.db")
 	if err := os.WriteFile(text, []byte(strings.Repeat("this is no database\n", 500)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for path, want := range map[string]string{text: "no SQLite database", dir: "it is a folder"} {
+	for _, path := range []string{text, dir} {
 		began := time.Now()
 		got := app(testenv.Context(t), "serve", "--listen=127.0.0.1:0", "--start-timeout=1m", "--redis="+node.Addr, "--database=sqlite:"+path)
-		wantSentence(t, got, exitUnavailable, "--database", path, want)
+		wantSentence(t, got, exitUnavailable, "--database", path)
 		if took := time.Since(began); took > 30*time.Second {
-			t.Errorf("it took %s", took)
+			t.Errorf("took %s", took)
 		}
 	}
 }
 
-// A message of the MySQL driver is a line of the instance's log.
-func TestTheDriversLogIsOurs(t *testing.T) {
+// Messages of the MySQL driver go to the log of the instance.
+func TestDriverLogger(t *testing.T) {
 	var out bytes.Buffer
 	var drivers driverLogger
-	drivers.Print("nobody listens")
-	drivers.Store((&serveCommand{LogFormat: "json", LogLevel: "debug"}).logger(&out))
+	drivers.Print("dropped without a logger")
+	drivers.Store((&serveCommand{LogFormat: "json", LogLevel: "debug"}).newLogger(&out))
 	drivers.Print("packets.go:58 ", "unexpected EOF\n")
 	var line struct{ Msg, Driver string }
 	if err := json.Unmarshal(out.Bytes(), &line); err != nil || line.Msg != "packets.go:58 unexpected EOF" || line.Driver != "mysql" {
-		t.Errorf("it logs %s (%v)", &out, err)
+		t.Errorf("the log is %s (%v)", &out, err)
 	}
 }
 
 func TestInstanceIsNamedAfterItsPort(t *testing.T) {
-	instance := serving(t, testenv.Redis(t, false))
+	instance := startInstance(t, testenv.Redis(t, false))
 	_, port, _ := strings.Cut(strings.TrimPrefix(instance.URL, "http://"), ":")
 	if instance.Name != port {
 		t.Fatalf("the instance at %s is called %q", instance.URL, instance.Name)
 	}
 }
 
-// grabbing starts a grab that thinks, and returns when its instance holds the lock.
-func grabbing(t *testing.T, instance *stack.Instance, node *stack.Node) (admin *redis.Client, answer <-chan string) {
+// startGrab starts a grab, and returns when its instance holds the lock. The response comes on answer.
+func startGrab(t *testing.T, instance *stack.Instance, node *stack.Node) (admin *redis.Client, answer <-chan string) {
 	t.Helper()
 	ask(t, http.MethodPost, instance.URL+"/orders")
 	admin = redis.NewClient(&redis.Options{Addr: node.Addr})
@@ -238,17 +237,17 @@ func grabbing(t *testing.T, instance *stack.Instance, node *stack.Node) (admin *
 	return admin, answered
 }
 
-func TestSIGTERMFinishesWhatRuns(t *testing.T) {
+func TestSIGTERMFinishesRequests(t *testing.T) {
 	t.Parallel()
 	node := testenv.Redis(t, false)
-	instance := serving(t, node, "--order-think=2s")
-	admin, answer := grabbing(t, instance, node)
+	instance := startInstance(t, node, "--order-think=2s")
+	admin, answer := startGrab(t, instance, node)
 	if err := syscall.Kill(instance.PID(), syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	testenv.Eventually(t, "nothing new is accepted", func() bool { return !listens(instance.URL) })
+	testenv.Eventually(t, "new connections are refused", func() bool { return !listens(instance.URL) })
 	if got := <-answer; !strings.HasPrefix(got, "OK") || !strings.Contains(got, `"won":true`) {
-		t.Errorf("what ran was not finished: %s", got)
+		t.Errorf("the request was not finished: %s", got)
 	}
 	if code := instance.ExitCode(); code != exitOK {
 		t.Errorf("exit %d", code)
@@ -258,13 +257,13 @@ func TestSIGTERMFinishesWhatRuns(t *testing.T) {
 	}
 }
 
-// A request that takes longer than the bound is cancelled, and its lock is released.
-func TestSIGTERMEndsWithinItsBound(t *testing.T) {
+// After SIGTERM, a request that takes too long is cancelled and its lock is released.
+func TestSIGTERMCancelsLongRequests(t *testing.T) {
 	t.Parallel()
 	testenv.Slow(t)
 	node := testenv.Redis(t, false)
-	instance := serving(t, node, "--order-think=1h")
-	admin, answer := grabbing(t, instance, node)
+	instance := startInstance(t, node, "--order-think=1h")
+	admin, answer := startGrab(t, instance, node)
 	began := time.Now()
 	if err := syscall.Kill(instance.PID(), syscall.SIGTERM); err != nil {
 		t.Fatal(err)
@@ -272,25 +271,24 @@ func TestSIGTERMEndsWithinItsBound(t *testing.T) {
 	if code := instance.ExitCode(); code != exitOK {
 		t.Errorf("exit %d", code)
 	}
-	if took := time.Since(began); took > handlers.StopAtMost+10*time.Second {
-		t.Errorf("it took %s", took)
+	if took := time.Since(began); took > handlers.ShutdownTimeout+10*time.Second {
+		t.Errorf("took %s", took)
 	}
 	if got := <-answer; strings.HasPrefix(got, "OK") {
-		t.Errorf("an hour of thinking ended with %s", got)
+		t.Errorf("a request of an hour ended with %s", got)
 	}
 	if admin.Exists(t.Context(), "lock:order:{1}").Val() != 0 {
 		t.Error("the lock is still held")
 	}
 }
 
-// Without a lock from outside, twenty drivers of one instance would queue for ever; with --wait
-// they are told to come back. The wait is the holder's, too: its own acquire has to be granted in this time.
+// A request that waits longer than --wait gets 503 with Retry-After. The holder is not disturbed: --wait bounds only its acquire.
 func TestWaitIsBounded(t *testing.T) {
 	t.Parallel()
 	testenv.Slow(t)
 	node := testenv.Redis(t, false)
-	instance := serving(t, node, "--wait=2s", "--order-think=7s")
-	_, answer := grabbing(t, instance, node)
+	instance := startInstance(t, node, "--wait=2s", "--order-think=7s")
+	_, answer := startGrab(t, instance, node)
 	status, header, body := ask(t, http.MethodPost, instance.URL+"/v3/orders/1/grab?driver=8")
 	if status != http.StatusServiceUnavailable || header.Get("Retry-After") == "" {
 		t.Errorf("%d %v %s, want 503 with Retry-After", status, header, body)
@@ -300,7 +298,7 @@ func TestWaitIsBounded(t *testing.T) {
 	}
 }
 
-func TestStartIsOneLine(t *testing.T) {
+func TestStartLogLine(t *testing.T) {
 	node := testenv.Redis(t, false)
 	ctx, cancel := context.WithCancel(t.Context())
 	reader, writer := io.Pipe()
@@ -319,7 +317,7 @@ func TestStartIsOneLine(t *testing.T) {
 	}
 	if !strings.HasPrefix(start.URL, "http://127.0.0.1:") || start.Instance != "blue" || start.Redis != "single "+node.Addr ||
 		!strings.HasPrefix(start.Database, "sqlite:") || start.Versions != "v0 v1 v2 v3 v5" {
-		t.Errorf("it says %+v", start)
+		t.Errorf("the first line has %+v", start)
 	}
 	cancel()
 	_, _ = io.Copy(io.Discard, reader)
@@ -328,8 +326,8 @@ func TestStartIsOneLine(t *testing.T) {
 	}
 }
 
-// Instances whose user may not use Pub/Sub poll: each gets turns, one line of the log says why they are slow, and /readyz too.
-func TestInstancesWithoutPubSubShare(t *testing.T) {
+// If ACLs forbid Pub/Sub, instances poll: each one gets its turn, and one log line and /readyz say why they are slow.
+func TestWithoutPubSub(t *testing.T) {
 	testenv.Slow(t)
 	testenv.Needs(t, testenv.RedisServer)
 	for _, rights := range []string{"resetchannels", "-subscribe"} {
@@ -341,7 +339,7 @@ func TestInstancesWithoutPubSubShare(t *testing.T) {
 			if err := admin.Do(t.Context(), "acl", "setuser", "default", rights).Err(); err != nil {
 				t.Fatal(err)
 			}
-			instances := []*stack.Instance{serving(t, node), serving(t, node)}
+			instances := []*stack.Instance{startInstance(t, node), startInstance(t, node)}
 			var views [2]atomic.Int64
 			var all sync.WaitGroup
 			for i, instance := range instances {
@@ -360,13 +358,13 @@ func TestInstancesWithoutPubSubShare(t *testing.T) {
 			all.Wait()
 			t.Logf("views: %d and %d", views[0].Load(), views[1].Load())
 			for range 2 {
-				status, body := preflighted(t, instances[0])
+				status, body := waitForPreflight(t, instances[0])
 				if status != http.StatusOK || !strings.Contains(body, "NOPERM") || !strings.Contains(body, "they poll") {
 					t.Errorf("%d %s", status, body)
 				}
 			}
 			if log := instances[0].Log(); strings.Count(log, "they poll") != 1 {
-				t.Errorf("its log is %s", log)
+				t.Errorf("the log is %s", log)
 			}
 		})
 	}

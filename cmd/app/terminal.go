@@ -14,14 +14,14 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// colours reports whether w is a terminal and NO_COLOR is not set (no-color.org).
-func colours(w io.Writer) bool { return os.Getenv("NO_COLOR") == "" && isTerminal(w) }
+// wantsColour reports whether w is a terminal and NO_COLOR is not set (no-color.org).
+func wantsColour(w io.Writer) bool { return os.Getenv("NO_COLOR") == "" && isTerminal(w) }
 
-// screen is what shows w: as wide as the terminal, where w is one.
+// screen describes where w is shown. Columns is 0 if w is no terminal.
 func screen(w io.Writer) terminal.Screen {
-	s := terminal.Screen{Colour: colours(w)}
+	s := terminal.Screen{Colour: wantsColour(w)}
 	if file, ok := w.(*os.File); ok {
-		s.Columns, _, _ = term.GetSize(int(file.Fd())) // 0 where it is no terminal
+		s.Columns, _, _ = term.GetSize(int(file.Fd()))
 	}
 	return s
 }

@@ -18,20 +18,20 @@ import (
 	"locklab/internal/testenv"
 )
 
-// inCheckout runs a command on this checkout.
-func inCheckout(ctx context.Context, args ...string) output {
+// runInCheckout runs a command on this checkout.
+func runInCheckout(ctx context.Context, args ...string) output {
 	return app(ctx, append(args, "--dir", composeDir)...)
 }
 
-func TestUpNamesTheTopologiesThereAre(t *testing.T) {
+func TestUpWithAWrongTopology(t *testing.T) {
 	docker := fakeDocker{}.start(t)
-	wantSentence(t, inCheckout(t.Context(), "up", "ring"), exitUsage, `"ring"`, "single, master-slave, sentinel, cluster")
+	wantSentence(t, runInCheckout(t.Context(), "up", "ring"), exitUsage, `"ring"`, "single, master-slave, sentinel, cluster")
 	if _, err := os.Stat(docker.calls); err == nil {
-		t.Errorf("docker was called: %q", docker.called(""))
+		t.Errorf("docker was called: %q", docker.callsWith(""))
 	}
 }
 
-func TestOutsideOfACheckoutThatIsSaid(t *testing.T) {
+func TestOutsideOfACheckout(t *testing.T) {
 	fakeDocker{}.start(t)
 	for command, code := range map[string]int{"up": exitUsage, "down": exitUnavailable, "status": exitUnavailable} {
 		dir := t.TempDir()
@@ -39,11 +39,11 @@ func TestOutsideOfACheckoutThatIsSaid(t *testing.T) {
 	}
 }
 
-// The fake docker lacks the image of k6: up needs no load tool.
-func TestUpStartsTheTopologyAndSaysWhereItListens(t *testing.T) {
+// app up starts a topology and prints its addresses. The fake docker has no image of k6, because up needs no load tool.
+func TestUp(t *testing.T) {
 	docker := fakeDocker{}.start(t)
 	t.Setenv("NGINX_PORT", "8123")
-	got := inCheckout(t.Context(), "up", "cluster")
+	got := runInCheckout(t.Context(), "up", "cluster")
 	if got.code != exitOK {
 		t.Fatalf("exit %d: %s", got.code, got.err)
 	}
@@ -56,20 +56,21 @@ func TestUpStartsTheTopologyAndSaysWhereItListens(t *testing.T) {
 		}
 	}
 	if strings.Contains(got.err, "Started") || strings.Contains(got.err, "has died") {
-		t.Errorf("it shows what docker says, or tells of a death: %s", got.err)
+		t.Errorf("the output of docker or a dead Redis server is mentioned: %s", got.err)
 	}
-	up := docker.called("docker compose up")
-	if want := "REDIS_TOPOLOGY=cluster APP_VERSION=" + built().String() + " "; len(up) != 1 || !strings.HasPrefix(up[0], want) ||
+	up := docker.callsWith("docker compose up")
+	if want := "REDIS_TOPOLOGY=cluster APP_VERSION=" + currentOrigin().String() + " "; len(up) != 1 || !strings.HasPrefix(up[0], want) ||
 		!strings.Contains(up[0], "--wait") {
 		t.Errorf("docker was called as %q", up)
 	}
-	if got := inCheckout(t.Context(), "up", "--verbose"); got.code != exitOK || !strings.Contains(got.err, "Started") ||
+	if got := runInCheckout(t.Context(), "up", "--verbose"); got.code != exitOK || !strings.Contains(got.err, "Started") ||
 		!strings.Contains(got.out, "over Redis single") {
 		t.Errorf("exit %d: %s%s", got.code, got.out, got.err)
 	}
 }
 
-func TestUpNamesWhoHasItsPortBeforeItStartsAnything(t *testing.T) {
+// app up names the process that uses its port, before it starts anything.
+func TestUpWithAPortInUse(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -78,52 +79,52 @@ func TestUpNamesWhoHasItsPortBeforeItStartsAnything(t *testing.T) {
 	port := l.Addr().(*net.TCPAddr).Port
 	docker := fakeDocker{ports: fmt.Sprintf("127.0.0.1:1-%d->1/tcp, 127.0.0.1:%d-65535->1/tcp", port-1, port+1)}.start(t)
 	t.Setenv("NGINX_PORT", strconv.Itoa(port))
-	got := inCheckout(t.Context(), "up")
-	line := regexp.MustCompile(fmt.Sprintf(`(?m)^  port %d: nginx: taken by \S+ \(pid %d\): .*NGINX_PORT in \.env$`, port, os.Getpid()))
+	got := runInCheckout(t.Context(), "up")
+	line := regexp.MustCompile(fmt.Sprintf(`(?m)^  port %d: nginx: .*\(pid %d\).*NGINX_PORT in \.env`, port, os.Getpid()))
 	if got.code != exitUnavailable || !line.MatchString(got.err) || !strings.Contains(got.err, "app doctor") || got.out != "" {
 		t.Errorf("exit %d: %s%s", got.code, got.out, got.err)
 	}
 	if problems := strings.Count(got.err, "\n  "); problems != 1 {
-		t.Errorf("there is one problem, and it names %d: %s", problems, got.err)
+		t.Errorf("%d problems, want 1: %s", problems, got.err)
 	}
-	if up := docker.called("docker compose up"); len(up) > 0 {
-		t.Errorf("docker was called all the same: %q", up)
+	if up := docker.callsWith("docker compose up"); len(up) > 0 {
+		t.Errorf("docker was still called: %q", up)
 	}
 }
 
-// Both would have the project name locklab: up and down in one would remake and remove the containers of the other.
-func TestTheContainersOfAnotherCheckoutAreNotTouched(t *testing.T) {
+// Two checkouts have the same project name. The commands in one must not change the containers of the other.
+func TestContainersOfAnotherCheckout(t *testing.T) {
 	other := t.TempDir()
 	ps := fmt.Sprintf(`{"Service":"nginx","State":"running","Labels":"com.docker.compose.project.working_dir=%s"}`, other)
 	docker := fakeDocker{ps: ps}.start(t)
 	for _, command := range []string{"up", "status", "down"} {
-		got := inCheckout(t.Context(), command)
-		said := "the containers of the project locklab belong to another checkout, " + other + ": "
-		if got.code != exitUnavailable || strings.Count(got.err, said) != 1 || !strings.Contains(got.err, "deploy/participant") {
+		got := runInCheckout(t.Context(), command)
+		if got.code != exitUnavailable || strings.Count(got.err, other) != 1 || !strings.Contains(got.err, "deploy/participant") {
 			t.Errorf("%s: exit %d: %s%s", command, got.code, got.out, got.err)
 		}
 	}
-	if changes := append(docker.called("compose up"), docker.called(" down ")...); len(changes) > 0 {
-		t.Errorf("docker was called all the same: %q", changes)
+	if changes := append(docker.callsWith("compose up"), docker.callsWith(" down ")...); len(changes) > 0 {
+		t.Errorf("docker was still called: %q", changes)
 	}
 }
 
-func TestUpWithoutAnEngineSaysHowToStartIt(t *testing.T) {
+func TestUpWithoutADockerEngine(t *testing.T) {
 	docker := fakeDocker{first: `"info "*|"image "*|"ps "*|"network "*)
 		echo 'Cannot connect to the Docker daemon at unix:///var/run/docker.sock.' >&2; exit 1 ;;`}.start(t)
-	got := inCheckout(t.Context(), "up")
+	got := runInCheckout(t.Context(), "up")
 	if got.code != exitUnavailable || !strings.Contains(got.err, "  docker: Cannot connect to the Docker daemon") ||
 		!strings.Contains(got.err, "start docker") {
 		t.Errorf("exit %d: %s", got.code, got.err)
 	}
-	if up := docker.called("docker compose up"); len(up) > 0 {
-		t.Errorf("docker was called all the same: %q", up)
+	if up := docker.callsWith("docker compose up"); len(up) > 0 {
+		t.Errorf("docker was still called: %q", up)
 	}
 }
 
-func TestUpThatFailsNamesTheServiceAndWhy(t *testing.T) {
+// If up fails, the output names the service that failed, and why.
+func TestUpFails(t *testing.T) {
 	fakeDocker{ps: psOutput(t, "sentinel", "exited"), up: "echo 'container locklab-nginx-1 exited (1)' >&2; exit 1"}.start(t)
-	got := inCheckout(t.Context(), "up", "sentinel")
+	got := runInCheckout(t.Context(), "up", "sentinel")
 	for _, want := range []string{
 		"  nginx is exited: it ended with status 1. Its last line: nginx: [emerg] host not found\n",
 		"app: docker compose up: container locklab-nginx-1 exited (1)",
@@ -137,19 +138,19 @@ func TestUpThatFailsNamesTheServiceAndWhy(t *testing.T) {
 	}
 }
 
-// Ctrl-C is no finding: wherever it comes, the program ends with 130 and blames nobody.
-func TestCtrlCIsSaidWhereverItComes(t *testing.T) {
+// Ctrl-C ends a command with exit code 130 and without an error of docker, whatever docker is doing.
+func TestInterruptedDocker(t *testing.T) {
 	for _, c := range []struct{ command, hangs string }{
 		{"up", "info *"}, {"up", "compose up *"}, {"status", "compose ps *"}, {"down", "compose ps *"}, {"down", "compose * down *"},
 	} {
 		t.Run(c.command+" in docker "+c.hangs, func(t *testing.T) {
 			hangs := filepath.Join(t.TempDir(), "hangs")
-			words := strings.ReplaceAll(quote(c.hangs), "*", "'*'")
+			words := strings.ReplaceAll(shellQuote(c.hangs), "*", "'*'")
 			fakeDocker{first: fmt.Sprintf("%s) : >'%s'; exec sleep 600 ;;", words, hangs)}.start(t)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			ended := make(chan output, 1)
-			go func() { ended <- inCheckout(ctx, c.command) }()
+			go func() { ended <- runInCheckout(ctx, c.command) }()
 			testenv.Eventually(t, "docker hangs", func() bool { _, err := os.Stat(hangs); return err == nil })
 			cancel()
 			got := <-ended
@@ -160,32 +161,32 @@ func TestCtrlCIsSaidWhereverItComes(t *testing.T) {
 	}
 }
 
-func TestStatusOfNothingSaysWhatStartsIt(t *testing.T) {
+func TestStatusOfNothing(t *testing.T) {
 	fakeDocker{ps: "[]"}.start(t)
-	wantSentence(t, inCheckout(t.Context(), "status"), exitUnavailable, "not up", "app up starts it")
+	wantSentence(t, runInCheckout(t.Context(), "status"), exitUnavailable, "not up", "app up")
 }
 
-func TestStatusNamesWhatIsNotReady(t *testing.T) {
+func TestStatusNotReady(t *testing.T) {
 	fakeDocker{ps: psOutput(t, "cluster", "exited")}.start(t)
-	got := inCheckout(t.Context(), "status")
-	if got.code != exitUnavailable || !strings.HasPrefix(got.err, "  nginx is exited: it ended with status 1. ") || got.out != "" ||
-		!strings.Contains(got.err, "app: the lab over Redis cluster is not whole: app up cluster brings it back") {
+	got := runInCheckout(t.Context(), "status")
+	if got.code != exitUnavailable || !strings.HasPrefix(got.err, "  nginx is exited: ") || got.out != "" ||
+		!strings.Contains(got.err, "app up cluster") {
 		t.Errorf("exit %d: %s%s", got.code, got.out, got.err)
 	}
 }
 
-func TestStatusOfAWholeLabSaysWhereItListens(t *testing.T) {
+func TestStatusReady(t *testing.T) {
 	fakeDocker{ps: psOutput(t, "master-slave", "running")}.start(t)
-	t.Setenv("REDIS_TOPOLOGY", "single") // what up would start is not what runs
-	got := inCheckout(t.Context(), "status")
-	if got.code != exitOK || got.err != "" || !strings.Contains(got.out,
-		"up over Redis master-slave; every service is ready.\n  nginx     http://127.0.0.1:8000\n") {
+	t.Setenv("REDIS_TOPOLOGY", "single") // app up would start another topology than the one that runs
+	got := runInCheckout(t.Context(), "status")
+	if got.code != exitOK || got.err != "" || !strings.Contains(got.out, "over Redis master-slave") ||
+		!strings.Contains(got.out, "nginx     http://127.0.0.1:8000\n") {
 		t.Errorf("exit %d: %s%s", got.code, got.out, got.err)
 	}
 }
 
-// An image that `docker compose up --build` made does not know its commit: there is nothing to compare, and no advice to build it again.
-func TestStatusComparesTheCommitOfTheImage(t *testing.T) {
+// app status warns if the image has another commit. An image from `docker compose up --build` has none to compare.
+func TestStatusComparesCommits(t *testing.T) {
 	before := stamp
 	stamp = "1234567"
 	t.Cleanup(func() { stamp = before })
@@ -196,20 +197,21 @@ func TestStatusComparesTheCommitOfTheImage(t *testing.T) {
 		}))
 		defer instance.Close()
 		t.Setenv("APP_1_PORT", instance.URL[strings.LastIndex(instance.URL, ":")+1:])
-		got := inCheckout(t.Context(), "status")
+		got := runInCheckout(t.Context(), "status")
 		if got.code != exitOK || strings.Contains(got.out, "built from "+image) != old {
-			t.Errorf("the image is of %s: exit %d: %s%s", image, got.code, got.out, got.err)
+			t.Errorf("image of %s: exit %d: %s%s", image, got.code, got.out, got.err)
 		}
 	}
 }
 
-func TestDownTakesDownWhatRuns(t *testing.T) {
+// app down removes the topology that is running.
+func TestDown(t *testing.T) {
 	docker := fakeDocker{ps: psOutput(t, "sentinel", "running")}.start(t)
-	got := inCheckout(t.Context(), "down")
+	got := runInCheckout(t.Context(), "down")
 	if got.code != exitOK || !strings.Contains(got.out, "The lab is down") {
 		t.Errorf("exit %d: %s%s", got.code, got.out, got.err)
 	}
-	down := docker.called(" down ")
+	down := docker.callsWith(" down ")
 	if len(down) != 1 || !strings.HasPrefix(down[0], "REDIS_TOPOLOGY=sentinel ") || !strings.Contains(down[0], "--remove-orphans") ||
 		!strings.Contains(down[0], "load") {
 		t.Errorf("docker was called as %q", down)

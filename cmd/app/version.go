@@ -13,26 +13,26 @@ import (
 	"time"
 )
 
-// stamp is what this program was built from: version, commit and date, as .ci/stamp prints them. The Makefile, the Dockerfile and
-// .goreleaser.yaml set it (-ldflags "-X 'main.stamp=…'").
+// stamp is the version, commit and date of the source, as .ci/stamp prints them. The Makefile, the Dockerfile and .goreleaser.yaml set it
+// with -ldflags "-X 'main.stamp=…'".
 var stamp string
 
-// unknownBuild is the build of an image that `docker compose build` made: its context has no commit.
+// unknownBuild is the build of an image that `docker compose build` made, because its context has no commit.
 const unknownBuild = "unknown"
 
-// origin is the commit that a program was built from.
+// origin is the source that a program was built from.
 type origin struct {
-	version string // a tag, or the commit, and whether something is changed; empty: unknown
+	version string // a tag or commit, marked if files were changed; empty if unknown
 	commit  string
 	date    string // of the commit, RFC 3339
 }
 
-// build names what this program was built from: a version, or a commit.
-func build() string { return cmp.Or(built().version, unknownBuild) }
+// build returns the version or commit that this program was built from.
+func build() string { return cmp.Or(currentOrigin().version, unknownBuild) }
 
-// version is the answer to --version.
+// version returns the output of --version.
 func version() string {
-	o, machine := built(), fmt.Sprintf("%s, %s/%s", runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	o, machine := currentOrigin(), fmt.Sprintf("%s, %s/%s", runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	if o.commit == "" {
 		return fmt.Sprintf("app %s (%s)", build(), machine)
 	}
@@ -41,21 +41,21 @@ func version() string {
 
 func (o origin) String() string { return strings.TrimSpace(o.version + " " + o.commit + " " + o.date) }
 
-// built is the stamp, or the commit that Go recorded. `go run` records none, so then git names the checkout.
-func built() origin {
+// currentOrigin returns the origin from the stamp, or the one that Go recorded. `go run` records none, so then it asks git.
+func currentOrigin() origin {
 	if stamp != "" {
-		return stamped(stamp)
+		return parseStamp(stamp)
 	}
-	return recorded()
+	return recordedOrigin()
 }
 
-// stamped reads a stamp. The old ones, of images that are still there, have a version only.
-func stamped(text string) (o origin) {
+// parseStamp reads a stamp. Stamps of older images have only a version.
+func parseStamp(text string) (o origin) {
 	words := append(strings.Fields(text), "", "", "")
 	return origin{words[0], words[1], words[2]}
 }
 
-var recorded = sync.OnceValue(func() (o origin) {
+var recordedOrigin = sync.OnceValue(func() (o origin) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return o
@@ -74,23 +74,23 @@ var recorded = sync.OnceValue(func() (o origin) {
 	if o.commit != "" {
 		o.version = o.commit + changed
 	} else if self, err := os.Executable(); err == nil && strings.Contains(self, "go-build") {
-		o = described()
+		o = gitOrigin()
 	}
 	return o
 })
 
-// described is the commit of the checkout in which this program was started; empty outside of one.
-func described() (o origin) {
-	o.version = git("describe", "--match", "v*", "--always", "--dirty")
-	o.commit, o.date, _ = strings.Cut(git("log", "-1", "--format=%h %cI"), " ")
+// gitOrigin returns the commit of the checkout that contains the working directory, or an empty origin outside of a checkout.
+func gitOrigin() (o origin) {
+	o.version = gitOutput("describe", "--match", "v*", "--always", "--dirty")
+	o.commit, o.date, _ = strings.Cut(gitOutput("log", "-1", "--format=%h %cI"), " ")
 	if date, err := time.Parse(time.RFC3339, o.date); err == nil {
 		o.date = date.UTC().Format(time.RFC3339)
 	}
 	return o
 }
 
-// git is the output of a command of git; empty if it fails.
-func git(command ...string) string {
+// gitOutput returns the output of a git command, or an empty string if it fails.
+func gitOutput(command ...string) string {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	out, err := exec.CommandContext(ctx, "git", command...).Output()

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestVersionNamesVersionCommitAndDate(t *testing.T) {
+func TestVersion(t *testing.T) {
 	before := stamp
 	t.Cleanup(func() { stamp = before })
 	machine := runtime.Version() + ", " + runtime.GOOS + "/" + runtime.GOARCH + ")"
@@ -21,29 +21,29 @@ func TestVersionNamesVersionCommitAndDate(t *testing.T) {
 		if got := app(t.Context(), "--version"); got.code != exitOK || got.out != want+"\n" || got.err != "" {
 			t.Errorf("%q: exit %d: %q, %q; want %q", given, got.code, got.out, got.err, want)
 		}
-		if version, _, _ := strings.Cut(given, " "); build() != version || built().String() != given {
-			t.Errorf("%q: the build is %q, and an image would get %q", given, build(), built())
+		if version, _, _ := strings.Cut(given, " "); build() != version || currentOrigin().String() != given {
+			t.Errorf("%q: the build is %q, and the origin %q", given, build(), currentOrigin())
 		}
 	}
 }
 
-// Without a stamp git names the checkout in which the program is. A test runs in one.
-func TestWithoutAStampGitNamesTheCheckout(t *testing.T) {
-	if git("rev-parse", "HEAD") == "" {
-		t.Skip("git knows no checkout here")
+// Without a stamp, the version comes from the git checkout.
+func TestVersionFromGit(t *testing.T) {
+	if gitOutput("rev-parse", "HEAD") == "" {
+		t.Skip("not a git checkout")
 	}
-	o := described()
+	o := gitOrigin()
 	if !regexp.MustCompile(`^(v\d|[0-9a-f]{7,})`).MatchString(o.version) || !regexp.MustCompile(`^[0-9a-f]{7,}$`).MatchString(o.commit) ||
 		!regexp.MustCompile(`^\d{4}-\d\d-\d\dT.*Z$`).MatchString(o.date) {
 		t.Errorf("the checkout is %+v", o)
 	}
-	if self, err := os.Executable(); err == nil && strings.Contains(self, "go-build") { // as go run makes one
+	if self, err := os.Executable(); err == nil && strings.Contains(self, "go-build") { // like the binary of go run
 		if out, err := process(t, "--version").Output(); err != nil || !strings.HasPrefix(string(out), "app "+o.version+" (commit ") {
-			t.Errorf("--version says %s (%v), and the checkout is %+v", out, err, o)
+			t.Errorf("--version prints %s (%v), the checkout is %+v", out, err, o)
 		}
 	}
 	t.Chdir(t.TempDir())
-	if o := described(); o != (origin{}) {
-		t.Errorf("outside of a checkout it is %+v", o)
+	if o := gitOrigin(); o != (origin{}) {
+		t.Errorf("outside of a checkout, the origin is %+v", o)
 	}
 }

@@ -32,7 +32,7 @@ func (p Plan) Chosen() []versions.Version {
 // About is the version of a plan whose final value surprises most: the first that loses views, or else the first. There must be one.
 func (p Plan) About() versions.Version {
 	all := p.Chosen()
-	return all[max(0, slices.IndexFunc(all, func(v versions.Version) bool { return v.Loses }))]
+	return all[max(0, slices.IndexFunc(all, func(v versions.Version) bool { return v.LosesUpdates }))]
 }
 
 // Bounds of a plan.
@@ -187,7 +187,7 @@ func (p Plan) try(ctx context.Context, r *Results, round int, v versions.Version
 }
 
 func (r *Results) add(round int, v versions.Version, views Views, grabs Grabs) {
-	pageview := PageviewRow{judged(round, v, views, r.Behind(), views.Took, views.Stale, views.Failed), views.Counts(), v.Article}
+	pageview := PageviewRow{judged(round, v, views, r.Behind(), views.Took, views.Stale, views.Failed), views.Counts(), v.ArticleValue}
 	order := OrderRow{judged(round, v, grabs, r.Behind(), grabs.Took, grabs.Stale, grabs.Failed), grabs.Order, grabs.Winners()}
 	all := []experiments.Verdict{pageview.Verdict, order.Verdict}
 	if len(r.Pageview) > 0 {

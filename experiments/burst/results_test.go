@@ -44,7 +44,7 @@ func TestResultsAreJudged(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			result := &Results{Users: 2, Drivers: 2}
-			result.add(1, versions.Version{Name: c.views.Version, Loses: c.expect == experiments.Sometimes}, c.views, c.grabs)
+			result.add(1, versions.Version{Name: c.views.Version, LosesUpdates: c.expect == experiments.Sometimes}, c.views, c.grabs)
 			if result.Verdict != c.want || !strings.Contains(result.Reasons(), c.says) {
 				t.Errorf("%s, %q; want %s, %q", result.Verdict, result.Reasons(), c.want, c.says)
 			}

@@ -19,7 +19,7 @@ type Service struct {
 	Topology  string            // of Redis
 	Proxied   bool              // each server of Redis has a proxy before it, so that it can be cut off
 	Real      bool              // use real servers; otherwise miniredis, which has the topology single only, and SQLite
-	Servers   []versions.Server // that keep locks; Redis is started in any case. See versions.Needs
+	Servers   []versions.Server // that keep locks; Redis is started in any case. See versions.RequiredServers
 	Instances int
 	Named     bool          // the instances are instance-1 and so on; otherwise each is named after its port, as in the article
 	Think     time.Duration // between reading and writing an order

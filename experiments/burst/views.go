@@ -141,7 +141,7 @@ func count(instances []string) map[string]int {
 
 // Expect is what two instances of a version show: whether they sometimes lose updates, and have two winners.
 func Expect(v versions.Version) experiments.Expect {
-	if v.Loses {
+	if v.LosesUpdates {
 		return experiments.Sometimes
 	}
 	return experiments.Never

@@ -236,7 +236,7 @@ func TestMutantsOfInstances(t *testing.T) {
 		id, why                     string
 	}{
 		{
-			"what is known of the holder", "handlers/errors.go", `answer["locked"], answer["instance"] = lockedBy(err), `, `answer["instance"] = `,
+			"what is known of the holder", "handlers/errors.go", `response["locked"], response["instance"] = holderOf(err), `, `response["instance"] = `,
 			nil, "G5", "unexpected: does not wait: driver ",
 		},
 		{

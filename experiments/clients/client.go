@@ -22,6 +22,12 @@ const NodeKey = "redlock:" + LockKey
 // LongLease is for leases that must not end while a trial runs, on a busy machine either.
 const LongLease = time.Minute
 
+// The rows of the matrix for work that takes longer than the lease. The holder names a lease, which is not renewed, or names none.
+const (
+	FixedLease   = "long work, fixed lease"
+	RenewedLease = "long work, renewed lease"
+)
+
 // Client is a client of a lock. Its beliefs are recorded.
 type Client struct {
 	Name  string // its timeline

@@ -117,7 +117,7 @@ func (c Chaos) start(ctx context.Context, t *experiments.Trial) *chaos {
 		c.Topology = topology.Single
 	}
 	running, err := burst.Service{
-		App: t.App, Topology: string(c.Topology), Real: t.Real, Servers: versions.Needs(c.Version), Instances: 2, Named: true, Think: chaosThink,
+		App: t.App, Topology: string(c.Topology), Real: t.Real, Servers: versions.RequiredServers(c.Version), Instances: 2, Named: true, Think: chaosThink,
 		Lease: chaosLease, Listen: "127.0.0.1:0",
 	}.Start(ctx, t.Stack, nil)
 	t.Must(err)

@@ -71,7 +71,7 @@ func (s Service) Run(ctx context.Context, t *experiments.Trial) burst.Running {
 // service has the instances' defaults as its durations, scaled.
 func (s Service) service(t *experiments.Trial) burst.Service {
 	return burst.Service{
-		App: t.App, Topology: string(cmp.Or(s.Topology, topology.Single)), Real: t.Real, Servers: versions.Needs(s.Version),
+		App: t.App, Topology: string(cmp.Or(s.Topology, topology.Single)), Real: t.Real, Servers: versions.RequiredServers(s.Version),
 		Instances: s.size(), Named: true, Think: t.Scaled(cmp.Or(s.Think, Think)), Lease: t.Scaled(10 * time.Second), Listen: "127.0.0.1:0",
 		Flags: append([]string{
 			"--wait=" + t.Scaled(30*time.Second).String(), "--request=" + t.Scaled(2*time.Second).String(),

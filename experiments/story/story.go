@@ -20,6 +20,7 @@ type Scene struct {
 	Variants   []string              // of the experiment that run, the control first
 	Called     map[string]string     // what the variants do, for people; without an entry a name says it
 	Own        []experiments.Variant // that run instead, where those of the experiment have too many requests to be drawn
+	Tokens     bool                  // the drawing has the fencing token of each grant
 	Ends       string                // one sentence
 	After      [3]string             // what was lost? a class is asked after the run
 	Lost       int                   // number of the right one
@@ -166,14 +167,14 @@ var Scenes = []Scene{
 		Title: "The paused holder",
 		Text: "A holds a lock that is renewed, and has read the counter. Its process stops for longer than the lease: a long garbage " +
 			"collection, a suspended laptop. B gets the lock and counts. Then A goes on, and writes. Each grant of the lock has a number, " +
-			"its token: A has 1, and B has 2.",
+			"its token, larger than the one before. Real tokens are long, so the drawing calls A's 1 and B's 2.",
 		Question: "Can a lock prevent A's write?",
 		Choices: []Choice{
 			{"Yes, if it is renewed.", "A process that is stopped renews nothing."},
 			{"No. The counter itself must refuse it.", ""},
 			{"Yes, if A asks whether it still has the lock.", "A can be paused between the answer and the write."},
 		},
-		Experiment: "L11", Variants: []string{"no pause", "paused", "paused, token checked"},
+		Experiment: "L11", Variants: []string{"no pause", "paused", "paused, token checked"}, Tokens: true,
 		Ends: "No lock can prevent a late write, but the counter can: it refuses a write whose token is smaller than one that it has seen.",
 		After: [3]string{
 			"An update, with and without the check of the token.",

@@ -59,7 +59,7 @@ type Run struct {
 // MayLose reports whether r is there to show lost updates: a version of the app without a lock between processes.
 func (r Run) MayLose() bool {
 	v, _ := versions.Find(r.Lock)
-	return r.Workload == "http" && v.Loses
+	return r.Workload == "http" && v.LosesUpdates
 }
 
 // Saved is a whole file.

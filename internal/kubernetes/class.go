@@ -80,8 +80,8 @@ type Estimate struct {
 	Doubt     string // why nothing can be said; empty: it can
 }
 
-// Of adds as many labs to the larger class that ran. NOT guaranteed: that the machine has as many processors as a burst of all would use.
-func (c Class) Of(participants int) Estimate {
+// extrapolate adds labs to the larger class that ran. NOT guaranteed: that the machine has as many processors as a burst of all would use.
+func (c Class) extrapolate(participants int) Estimate {
 	small, large := c.Sizes[0], c.Sizes[len(c.Sizes)-1]
 	e := Estimate{Labs: participants + 1}
 	e.Each = share{}.plus(large.used().plus(small.used(), -1), 1/float64(large.Labs()-small.Labs()))
@@ -263,9 +263,9 @@ func (l *lab) bursts(ctx context.Context, s *Size) error {
 
 // lossless are the versions that must lose nothing.
 func lossless() []string {
-	return slices.DeleteFunc(versions.Defaults(), func(name string) bool {
+	return slices.DeleteFunc(versions.DefaultNames(), func(name string) bool {
 		v, _ := versions.Find(name)
-		return v.Loses
+		return v.LosesUpdates
 	})
 }
 

@@ -32,12 +32,12 @@ func measured() Class {
 // A class that did not run is estimated by what each further lab has taken of the machine.
 func TestAClassIsEstimated(t *testing.T) {
 	c := measured()
-	got := c.Of(25) // 26 labs: 19 more than ran
+	got := c.extrapolate(25) // 26 labs: 19 more than ran
 	if got.Used.Memory != 15*(1<<30) || math.Abs(got.Used.Processors-7.5) > 1e-9 || got.Labs != 26 || got.Pods != 312 || got.Nodes != 4 ||
 		got.Requested != (share{13 << 30, 6.5}) || got.Allowed != (share{26 << 30, 13}) || got.Doubt != "" {
 		t.Errorf("25 participants need %+v", got)
 	}
-	if same := c.Of(6); same.Used != c.Sizes[1].used() || same.Nodes != 1 {
+	if same := c.extrapolate(6); same.Used != c.Sizes[1].used() || same.Nodes != 1 {
 		t.Errorf("six participants need %+v", same)
 	}
 	busy, shrunk, calm := measured(), measured(), measured()
@@ -47,42 +47,31 @@ func TestAClassIsEstimated(t *testing.T) {
 	for why, c := range map[string]Class{
 		"kept nearly all processors busy": busy, "did not need more": shrunk, "did not need more than": calm,
 	} {
-		if got := c.Of(25).Doubt; !strings.Contains(got, why) {
+		if got := c.extrapolate(25).Doubt; !strings.Contains(got, why) {
 			t.Errorf("the doubt is %q, not that it %s", got, why)
 		}
 	}
 }
 
-// The page has the class, and says what is measured and what is computed. Where nothing can be computed it says why.
-func TestThePageHasTheClass(t *testing.T) {
-	text := func(c Class) string {
-		all, began := findings{All: []Result{{Topology: "single"}}, Class: c}, time.Now()
-		page, err := pageOf(all, began, "abc")
-		part, alone := classOf(all, began, "abc")
-		if err != nil || alone != nil || !strings.Contains(page, "alone -->\n"+part+"<!-- /class -->\n") {
-			t.Fatalf("%v, %v: the page has not the part with the class: %s", err, alone, part)
-		}
-		return strings.ReplaceAll(part, "\n", " ")
-	}
-	part := text(measured())
+// The tables of a class say what was measured and what is computed. Where nothing can be computed they say why.
+func TestTheTablesOfAClass(t *testing.T) {
+	began := time.Date(2026, 11, 27, 16, 0, 0, 0, time.UTC)
+	tables := classTables(measured(), began, "abc")
 	for _, want := range []string{
-		"burst of v0, v3, v4 through its own address, 3 labs at a time",
+		"2026-11-27 16:00, tree `abc`",
 		"| 6 | 7 | 84 | 0.0 s | 2.00 GiB | 4.00 GiB | 1.50 GiB | 1.50 | 2.75 | 1.0 s to 60.0 s | 0.0 s |",
-		"**25 participants need 4 nodes, which together have 13.00 GiB of memory and 6.5 processors to allocate.",
-		"The pods and the nodes' programs use 15.00 GiB, and 7.5 processors without load.",
-		"0.50 GiB of memory after its burst, and 0.25 processors",
-		"the quotas let them request 26.00 GiB and 13.0 processors",
-		"The 26 labs have 312 pods. A node takes 110 pods unless its kubelet says otherwise, and 10 of them are left to the cluster itself.",
+		"| 25 participants, computed: 26 labs, 312 pods, 4 nodes |", " | 13.00 GiB | 6.5 |", " | 26.00 GiB | 13.0 |", " | 15.00 GiB | 7.5 |",
+		" | 0.50 GiB | 0.25 |",
 	} {
-		if !strings.Contains(part, want) {
-			t.Errorf("not on the page: %s\n%s", want, part)
+		if !strings.Contains(tables, want) {
+			t.Errorf("no %q in\n%s", want, tables)
 		}
 	}
 	busy := measured()
 	busy.Sizes[1].Idle.Machine = 4
-	part = text(busy)
-	if !strings.Contains(part, "**Nothing can be said of 25 participants:** the larger") || strings.Contains(part, "GiB of memory on") {
-		t.Errorf("a busy machine: %s", part)
+	if tables := classTables(busy, began, "abc"); !strings.Contains(tables, busy.extrapolate(25).Doubt+" | – | – |") ||
+		strings.Contains(tables, "13.00 GiB") {
+		t.Errorf("a busy machine: %s", tables)
 	}
 }
 

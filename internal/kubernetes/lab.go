@@ -22,7 +22,6 @@ type Result struct {
 	Topology  string
 	UpAfter   time.Duration // from the start of the first process to three ready nodes with all images
 	Ready     time.Duration // from `kubectl apply` to the last ready pod
-	Burst, K6 string        // the logs of the jobs
 	ByService burst.Results // three instances behind the Service app, without nginx
 	Outage    Outage
 }
@@ -118,18 +117,13 @@ func (l *lab) ready(ctx context.Context) error {
 
 // jobs runs our burst and k6 as jobs, through nginx. A job whose verdict is not as expected fails.
 func (l *lab) jobs(ctx context.Context) error {
-	for _, job := range []struct {
-		name string
-		log  *string
-	}{{"burst", &l.result.Burst}, {"k6", &l.result.K6}} {
-		name, log := job.name, job.log
+	for _, name := range []string{"burst", "k6"} {
 		l.say("kubectl apply -k load/%s", name)
 		if _, err := l.kubectl(ctx, "apply", "-k", "deploy/kubernetes/load/"+name); err != nil {
 			return err
 		}
 		_, waited := l.kubectl(ctx, "wait", "--for=condition=complete", "job/"+name, "--timeout=120s")
 		text, err := l.kubectl(ctx, "logs", "job/"+name)
-		*log = strings.TrimSpace(text)
 		if err := errors.Join(waited, err); err != nil {
 			return fmt.Errorf("%w: %s", err, text)
 		}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"locklab/internal/marked"
 )
 
 // The node that is killed has no database, and no master that nothing replaces. Behind sentinels and in a cluster it has the
@@ -50,15 +52,18 @@ esac
 	}
 }
 
-// The page names the master that was killed, and says so where there was none.
-func TestThePageNamesTheKilledMasters(t *testing.T) {
+// The table names the master that was killed, and says so where there was none. The page has a place for each table.
+func TestTheTableNamesTheKilledMasters(t *testing.T) {
 	with := Result{Topology: "sentinel", Outage: Outage{Lost: []string{"app-1", "redis-1"}}}
 	with.Outage.Master = "redis-1"
 	without := Result{Topology: "single", Outage: Outage{Lost: []string{"app-3"}}}
-	page, err := pageOf(findings{All: []Result{with, without}, Class: measured()}, time.Now(), "abc")
+	tables := tablesOf(findings{All: []Result{with, without}, Class: measured()}, time.Now(), "abc")
 	for _, want := range []string{"| sentinel | app-1, redis-1 | redis-1 | 0 |", "| single | app-3 | none | 0 |"} {
-		if err != nil || !strings.Contains(page, want) {
-			t.Errorf("%v: not on the page: %s", err, want)
+		if !strings.Contains(tables["killed"], want) {
+			t.Errorf("no %q in\n%s", want, tables["killed"])
 		}
+	}
+	if _, err := marked.Stale("../../"+page, tables); err != nil {
+		t.Error(err)
 	}
 }

@@ -1,5 +1,5 @@
 // Command kubernetes starts a Kubernetes of three nodes on this machine for each topology of deploy/kubernetes, and sends load to the lab
-// in it. It kills a node during a burst, judges, and writes docs/kubernetes.md. It needs Linux, root, Docker with the images of the lab,
+// in it. It kills a node during a burst, judges, and writes the tables of docs/kubernetes.md. It needs Linux, root, Docker with the images of the lab,
 // and programs of Debian, whose packages it names where they are missing. It needs control groups of version 1, which systemd
 // mounts when the kernel's command line has systemd.unified_cgroup_hierarchy=0.
 //
@@ -36,7 +36,7 @@ var cluster = machine.Cluster{
 
 func main() { cluster.Main(run) }
 
-// run runs the topologies and the class, or those that are named, and writes the page when all of them are as expected.
+// run runs the topologies and the class, or those that are named, and writes the tables of the page when all of them are as expected.
 func run(ctx context.Context, names []string) error {
 	known, err := compose.Topologies(".")
 	if err != nil {
@@ -66,23 +66,10 @@ func run(ctx context.Context, names []string) error {
 	if err != nil {
 		return err
 	}
-	return write(all, alone, began, commit)
-}
-
-// write writes the page, or its part with the class alone.
-func write(all findings, alone bool, began time.Time, commit string) error {
 	if alone {
-		block, err := classOf(all, began, commit)
-		if err != nil {
-			return err
-		}
-		return marked.Update(page, class, block)
+		return marked.Update(page, class, classTables(all.Class, began, commit))
 	}
-	text, err := pageOf(all, began, commit)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(page, []byte(text), 0o644)
+	return marked.UpdateAll(page, tablesOf(all, began, commit))
 }
 
 // findings are what the page shows.

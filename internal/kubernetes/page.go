@@ -1,51 +1,84 @@
 package main
 
 import (
-	_ "embed"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
-	"text/template"
 	"time"
 
 	"locklab/experiments/burst"
-	"locklab/internal/nodeloss"
+	"locklab/internal/marked"
 )
 
-//go:embed page.md.tmpl
-var pageText string
-
-var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"seconds": seconds, "parts": parts, "gib": gib, "join": func(words []string) string { return strings.Join(words, ", ") },
-}).Parse(pageText))
-
-// classOf is the part of docs/kubernetes.md with the class, and pageOf all of it.
-func classOf(all findings, began time.Time, commit string) (string, error) {
-	return executed("class", all, began, commit)
-}
-
-func pageOf(all findings, began time.Time, commit string) (string, error) {
-	return executed(pageTemplate.Name(), all, began, commit)
-}
-
-func executed(name string, all findings, began time.Time, commit string) (string, error) {
-	things := []string{"settings of the kernel that a kubelet changes: " + strings.Join(kubeletSettings, ", ")}
-	for _, kind := range kinds {
-		things = append(things, kind.Name)
+// tablesOf returns the tables of docs/kubernetes.md by the names of their blocks.
+func tablesOf(all findings, began time.Time, commit string) map[string]string {
+	var ready, service, killed [][]string
+	for _, r := range all.All {
+		ready = append(ready, []string{r.Topology, seconds(r.UpAfter), seconds(r.Ready)})
+		for i, row := range r.ByService.Pageview {
+			service = append(service, []string{
+				r.Topology, row.Version, parts(row), strconv.FormatInt(row.Final, 10), strconv.Itoa(r.ByService.Order[i].Winners),
+			})
+		}
+		o := r.Outage
+		killed = append(killed, []string{
+			r.Topology, strings.Join(o.Lost, ", "), o.Killed(), strconv.Itoa(len(o.Writes)), strconv.Itoa(o.NoAnswer()),
+			strconv.FormatInt(o.Final, 10), strconv.Itoa(o.Views.Lost()), seconds(o.ReadAfter), seconds(o.BackAfter), seconds(o.Whole),
+		})
 	}
-	var b strings.Builder
-	err := pageTemplate.ExecuteTemplate(&b, name, map[string]any{
-		"All": all.All, "Class": all.Class, "Users": users, "Kinds": things, "Versions": lossless(), "Simultaneous": simultaneous,
-		"Refused": refused, "PerNode": perNode, "Spare": spare, "Began": began, "Commit": commit, "Reading": nodeloss.Reading,
-		"Took": time.Since(began).Round(time.Second),
-	})
-	return b.String(), err
+	return map[string]string{
+		"run":   fmt.Sprintf("%sTook %s.\n", caption(began, commit), time.Since(began).Round(time.Second)),
+		"ready": marked.Table(1, []string{"topology", "three nodes are ready after", "all pods are ready after"}, ready),
+		"service": marked.Table(3, []string{
+			"topology", "version", "page views of each instance", fmt.Sprintf("final of %d", users), "winners of one order",
+		}, service),
+		"killed": marked.Table(3, []string{
+			"topology", "killed pods", "master of the counter among them", "confirmed", "no answer", "final", "lost", "counter read after",
+			"view confirmed after", "all answered after",
+		}, killed),
+		class: classTables(all.Class, began, commit),
+	}
+}
+
+// classTables are what the classes that ran have needed, and what a class of 25 participants would need.
+func classTables(c Class, began time.Time, commit string) string {
+	var ran [][]string
+	for _, s := range c.Sizes {
+		ran = append(ran, []string{
+			strconv.Itoa(s.Participants), strconv.Itoa(s.Labs()), strconv.Itoa(s.Pods), seconds(s.Ready), gib(s.Idle.Memory), gib(s.Loaded),
+			gib(s.Programs), fmt.Sprintf("%.2f", s.Idle.Processors), fmt.Sprintf("%.2f", s.Idle.Machine),
+			seconds(s.First) + " to " + seconds(s.Last), seconds(s.Removed),
+		})
+	}
+	const participants = 25
+	e := c.extrapolate(participants)
+	computed := [][]string{
+		{"requested by the pods, without load jobs", gib(e.Requested.Memory), fmt.Sprintf("%.1f", e.Requested.Processors)},
+		{"allowed by the quotas, with load jobs and more instances", gib(e.Allowed.Memory), fmt.Sprintf("%.1f", e.Allowed.Processors)},
+		{"used by the pods and the nodes' programs", gib(e.Used.Memory), fmt.Sprintf("%.1f", e.Used.Processors)},
+		{"each further lab uses", gib(e.Each.Memory), fmt.Sprintf("%.2f", e.Each.Processors)},
+	}
+	if e.Doubt != "" {
+		computed = [][]string{{"not computed: " + e.Doubt, "–", "–"}}
+	}
+	return caption(began, commit) + "\n" + marked.Table(0, []string{
+		"participants", "labs", "pods", "ready after", "memory of the pods, no load", "after bursts", "memory of the nodes' programs",
+		"processors, pods", "processors, machine", "a burst took", "removed after",
+	}, ran) + "\n" + marked.Table(1, []string{
+		fmt.Sprintf("%d participants, computed: %d labs, %d pods, %d nodes", participants, e.Labs, e.Pods, e.Nodes), "memory", "processors",
+	}, computed)
+}
+
+// caption says when something was measured.
+func caption(began time.Time, commit string) string {
+	return fmt.Sprintf("Measured on %s, tree `%s`.\n", began.UTC().Format("2006-01-02 15:04"), commit)
 }
 
 // String is the line of the terminal for a result.
 func (r Result) String() string {
 	o := r.Outage
-	return fmt.Sprintf("%s: as expected. %s was killed: back after %s, all answered after %s; %d confirmed, %d without an answer, final %d\n",
+	return fmt.Sprintf("%s: as predicted. %s was killed: back after %s, all answered after %s; %d confirmed, %d without an answer, final %d\n",
 		r.Topology, o.Node, seconds(o.BackAfter), seconds(o.Whole), len(o.Writes), o.NoAnswer(), o.Final)
 }
 

@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"locklab/experiments"
 	"locklab/experiments/agent/protocol"
 	"locklab/experiments/try"
+	"locklab/internal/marked"
 	"locklab/internal/testenv"
 )
 
@@ -151,58 +151,36 @@ func madeUp() []result {
 	}
 }
 
-// Each word of the page comes from a scorecard. The conclusions count, and a cell links what is documented. A violation has its line to
-// reproduce. A lock that was not tried is named with the reason.
-func TestThePageSaysWhatTheScorecardsSay(t *testing.T) {
-	text, err := pageOf(madeUp(), []*Library{{Title: "New", Left: "it needs more"}})
+// A cell says what the scorecard says and links what is documented. A violation has its counterexample and the command that reproduces it.
+func TestTheTablesSayWhatTheScorecardsSay(t *testing.T) {
+	tables, err := tablesOf(madeUp())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, says := range []string{
-		"# 2 locks of libraries, tried in 2 ways",
-		"2 ways to lock were tried, 0 of them with this lab's locks. Four processes with short sections lost an update with: none (T01).",
-		"1 of the 2 violate a promise that they must keep or claim.",
-		`Most often violated, by 1: T03, "a late release frees nobody else's lock".`,
-		"1 of 2 claim to renew their lease, and 1 claim to tell", "Both were reported by: good. One was not reported by: none.",
-		"1 of 2 claim a fencing token. The resource refused the late write of a paused holder with: good (T05).", "not larger with: none (T11)",
-		"| good | holds | holds | holds |",
-		"| bad | holds | holds | [**violated**](https://a.example/bad) | holds | holds | holds | inconclusive | [holds](https://a.example/bad) |",
-		"| good | holds | holds | holds | n/a | n/a |", "| bad | no | no | no | no | n/a |",
-		`| bad | T03-late-release violated | C and B; both \| wrote 1 | none | [It does not compare.](https://a.example/bad) | `,
-		"| `make library NAME=bad ROW=T03` |",
-		"| bad | T10-cut-waiter inconclusive |", "| Good 1.0 (Go, etcd) |", "- gone: no Maven.", "- New: it needs more.",
-		"2026-11-28 to 2026-11-29 (2 minutes of trials). The machine needed 1.0 to 2.5 times", "The servers were etcd 3, redis-server 7.",
+	for table, lines := range map[string][]string{
+		"tried": {"| 2026-11-28 to 2026-11-29 | 2 minutes | 1.0 to 2.5 | etcd 3, redis-server 7 |"},
+		"ways":  {"| good | Good 1.0 (Go, etcd) |", "| gone | Bad (Java) |  | not tried: no Maven |"},
+		"must": {
+			"| good | holds | holds | holds |",
+			"| bad | holds | holds | [**violated**](https://a.example/bad) | holds | holds | holds | inconclusive | [holds](https://a.example/bad) |",
+		},
+		"may": {"| good | holds | holds | holds | n/a | n/a |", "| bad | no | no | no | no | n/a |"},
+		"violations": {
+			`| bad | T03-late-release violated | C and B; both \| wrote 1 | none | [It does not compare.](https://a.example/bad) | ` +
+				"`make library NAME=bad ROW=T03` |",
+			"| bad | T10-cut-waiter inconclusive |",
+		},
+		"costs":  {"| good | - | - | - | - |"},
+		"limits": {"| Bad | T03 T12 | [It does not compare.](https://a.example/bad) |"},
 	} {
-		if !strings.Contains(text, says) {
-			t.Errorf("no %q in\n%s", says, text)
+		for _, line := range lines {
+			if !strings.Contains(tables[table], line) {
+				t.Errorf("no %q in %s:\n%s", line, table, tables[table])
+			}
 		}
 	}
-	if _, err := pageOf(madeUp()[2:], nil); err == nil {
+	if _, err := tablesOf(madeUp()[2:]); err == nil {
 		t.Error("a page without a scorecard")
-	}
-}
-
-// A row that more ways violate stands alone, and rows with as many stand together. A row that could not be judged is no violation.
-func TestTheConclusionsCount(t *testing.T) {
-	three := madeUp()[:2]
-	for range 2 {
-		three = append(three, madeUp()[1])
-	}
-	row := slices.IndexFunc(three[0].Rows, func(s try.Score) bool { return s.ID == exclusion })
-	three[0].Rows[row].State = try.Inconclusive
-	got := violations(three)
-	for _, says := range []string{"4 ways", "update with: none", "3 of the 4 violate", "1 more have a row", "Most often violated, by 3: T03"} {
-		if !strings.Contains(got, says) {
-			t.Errorf("no %q in %s", says, got)
-		}
-	}
-	three[0].Rows[row].State = try.Violated
-	if got := violations(madeUp()[:1]); strings.Contains(got, "Most often") || !strings.Contains(got, "0 of the 1 violate") {
-		t.Errorf("without a violation: %s", got)
-	}
-	if got := violations(append(three[:1:1], three[1])); !strings.Contains(got, "update with: good") || !strings.Contains(got, "by 1: T01") ||
-		!strings.Contains(got, "; T03") {
-		t.Errorf("with a tie: %s", got)
 	}
 }
 
@@ -210,8 +188,8 @@ func TestTheConclusionsCount(t *testing.T) {
 func TestAWayThatHolds(t *testing.T) {
 	two := madeUp()[:2]
 	two[0].Of = two[1].Of
-	if found := violationsOf(two); len(found) != 2 || found[0].Better != "good" {
-		t.Errorf("found are %+v", found)
+	if found := two[1].holdsWith("T03-late-release", two); found != "good" {
+		t.Errorf("it holds with %q", found)
 	}
 }
 
@@ -219,10 +197,14 @@ func TestAWayThatHolds(t *testing.T) {
 func TestAWayWithoutALimit(t *testing.T) {
 	bad := madeUp()[1]
 	bad.Without = "T03"
-	if got := bad.cell("T03-late-release"); got != "**violated**" {
+	rows, err := try.Chosen([]string{"T03", "T12"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := bad.cell(rows[0]); got != "**violated**" {
 		t.Errorf("the cell is %s", got)
 	}
-	if got := bad.cell("T12-ended-wait"); !strings.Contains(got, "https://a.example/bad") {
+	if got := bad.cell(rows[1]); !strings.Contains(got, "https://a.example/bad") {
 		t.Errorf("another cell is %s", got)
 	}
 }
@@ -280,7 +262,7 @@ func TestTheRungsOfTheWorkshop(t *testing.T) {
 	}
 }
 
-// docs/libraries.md and the rungs of docs/workshop.md are those of the saved scorecards.
+// The tables of docs/libraries.md and the rungs of docs/workshop.md are those of the saved scorecards.
 func TestThePagesAreCurrent(t *testing.T) {
 	testenv.Check(t, testenv.Pages)
 	lists := lists(t)
@@ -288,18 +270,17 @@ func TestThePagesAreCurrent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := pageOf(all, lists.Left)
+	tables, err := tablesOf(all)
 	if err != nil {
 		t.Fatal(err)
-	}
-	if text, err := os.ReadFile(page); err != nil || string(text) != want {
-		t.Errorf("%s is not that of the scorecards (%v); run `go run ./internal/libraries page`", page, err)
 	}
 	steps, err := results(lists.Rungs)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text, err := os.ReadFile(workshop); err != nil || !strings.Contains(string(text), rungsOf(steps)) {
-		t.Errorf("the rungs of %s are not those of the scorecards (%v); run `go run ./internal/libraries page`", workshop, err)
+	for page, blocks := range map[string]map[string]string{page: tables, workshop: {"rungs": rungsOf(steps)}} {
+		if stale, err := marked.Stale(page, blocks); err != nil || len(stale) > 0 {
+			t.Errorf("%s: %v are not those of the scorecards (%v); run `go run ./internal/libraries page`", page, stale, err)
+		}
 	}
 }

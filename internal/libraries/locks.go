@@ -19,7 +19,6 @@ type Library struct {
 	Like    []string `json:"like"`    // titles whose limits it has, too
 	Limits  []Limit  `json:"limits"`
 	Locks   []Lock   `json:"locks"`
-	Left    string   `json:"left_out"` // why it has no lock here
 }
 
 // Limit is what the documentation of a library says of some rows.
@@ -47,7 +46,6 @@ const exercise = "the exercise"
 type Table struct {
 	Locks []Lock // of libraries
 	Rungs []Lock // of the exercise
-	Left  []*Library
 }
 
 // all are the locks that are tried.
@@ -77,9 +75,6 @@ func readTable() (t Table, err error) {
 			} else {
 				t.Locks = append(t.Locks, lock)
 			}
-		}
-		if l.Left != "" {
-			t.Left = append(t.Left, l)
 		}
 	}
 	return t, nil

@@ -2,13 +2,10 @@ package main
 
 import (
 	"cmp"
-	_ "embed"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
-	"text/template"
 
 	"locklab/experiments"
 	"locklab/experiments/agent/protocol"
@@ -20,11 +17,6 @@ const (
 	page     = "docs/libraries.md"
 	workshop = "docs/workshop.md"
 )
-
-//go:embed page.md.tmpl
-var pageText string
-
-var pageTemplate = template.Must(template.New("page").Parse(pageText))
 
 // result is a lock with its record.
 type result struct {
@@ -41,7 +33,7 @@ func results(of []Lock) (all []result, err error) {
 	return all, err
 }
 
-// writePages writes docs/libraries.md, and the rungs of the workshop, from the saved scorecards.
+// writePages writes the tables of docs/libraries.md, and the rungs of the workshop, from the saved scorecards.
 func writePages(t Table) error {
 	all, err := results(t.Locks)
 	steps, unread := results(t.Rungs)
@@ -53,38 +45,72 @@ func writePages(t Table) error {
 			return fmt.Errorf("%s has no scorecard: %s; the pages are as they were", r.Name, r.Left)
 		}
 	}
-	text, err := pageOf(all, t.Left)
+	tables, err := tablesOf(all)
 	if err != nil {
 		return err
 	}
-	return errors.Join(os.WriteFile(page, []byte(text), 0o644), marked.Update(workshop, "rungs", rungsOf(steps)))
+	return errors.Join(marked.UpdateAll(page, tables), marked.Update(workshop, "rungs", rungsOf(steps)))
 }
 
-func pageOf(all []result, libraries []*Library) (string, error) {
-	left := slices.DeleteFunc(slices.Clone(all), func(r result) bool { return r.Scorecard != nil })
-	all = slices.DeleteFunc(slices.Clone(all), func(r result) bool { return r.Scorecard == nil })
-	must, may := rowsOf()
-	if len(all) == 0 {
-		return "", errors.New("no lock was tried")
+// tablesOf returns the tables of docs/libraries.md by the names of their blocks.
+func tablesOf(all []result) (map[string]string, error) {
+	tried := slices.DeleteFunc(slices.Clone(all), func(r result) bool { return r.Scorecard == nil })
+	if len(tried) == 0 {
+		return nil, errors.New("no lock was tried")
 	}
-	var b strings.Builder
-	err := pageTemplate.Execute(&b, map[string]any{
-		"Libraries": len(librariesOf(all)), "Ways": len(keep(all, ofLibrary)), "Conclusions": conclusions(all), "All": all,
-		"Left": left, "LeftLibraries": libraries,
-		"Must": must, "May": may, "MustTable": tableOf(all, must), "MayTable": tableOf(all, may), "Violations": violationsOf(all),
-		"Costs": costsOf(all), "Limits": librariesOf(all), "When": whenOf(all), "Servers": serversOf(all),
-	})
-	return b.String(), err
+	must, may := rowsOf()
+	return map[string]string{
+		"tried": caption(tried), "ways": waysTable(all), "must": scoreTable(tried, must), "may": scoreTable(tried, may),
+		"violations": violationTable(tried), "costs": costTable(tried), "limits": limitTable(tried),
+	}, nil
 }
 
-// librariesOf are the libraries of the locks, each once.
-func librariesOf(all []result) (of []result) {
+// caption says when the locks were tried, on which servers, and how slow the machine was.
+func caption(all []result) string {
+	const day = "2006-01-02"
+	first, last := all[0].Ended, all[0].Ended
+	fast, slow, took := all[0].Pace, all[0].Pace, 0.0
+	var servers []string
 	for _, r := range all {
-		if r.Of.Package != "" && !slices.ContainsFunc(of, func(other result) bool { return other.Of == r.Of }) {
-			of = append(of, r)
+		if r.Ended.Before(first) {
+			first = r.Ended
+		}
+		if r.Ended.After(last) {
+			last = r.Ended
+		}
+		fast, slow, took = min(fast, r.Pace), max(slow, r.Pace), took+r.Took
+		if r.Server != "" && !slices.Contains(servers, r.Server) {
+			servers = append(servers, r.Server)
 		}
 	}
-	return of
+	days := first.Format(day)
+	if to := last.Format(day); to != days {
+		days += " to " + to
+	}
+	slices.Sort(servers)
+	return marked.Table(4, []string{"tried on", "trials", "slowdown (a quiet machine: 1)", "servers"}, [][]string{{
+		days, fmt.Sprintf("%.0f minutes", took/60), fmt.Sprintf("%.1f to %.1f", float64(fast), float64(slow)), strings.Join(servers, ", "),
+	}})
+}
+
+// waysTable says how each lock is used. A lock that was not tried has the reason.
+func waysTable(all []result) string {
+	var rows [][]string
+	for _, r := range all {
+		usage, title, store := r.Of.Normal, strings.TrimSpace(r.Of.Title+" "+r.Version), ""
+		if r.Best {
+			usage = "the same"
+		}
+		settings := r.Settings
+		if r.Scorecard == nil {
+			settings = "not tried: " + marked.Cell(r.Left)
+		} else {
+			store = ", " + r.Claims.Store
+		}
+		rows = append(rows, []string{r.Name, fmt.Sprintf("%s (%s%s)", title, r.Language, store), usage, settings})
+	}
+	columns := []string{"name", "library, version", "how its README uses it, and the defaults", "what differs here"}
+	return marked.Table(len(columns), columns, rows)
 }
 
 // rowsOf are the rows that every lock must keep, and those that a lock may claim.
@@ -101,22 +127,26 @@ func rowsOf() (must, may []try.Row) {
 	return must, may
 }
 
-// tableOf is a line for each lock, and a cell for each row.
-func tableOf(all []result, rows []try.Row) string {
-	var b strings.Builder
-	b.WriteString("| lock |")
-	for _, row := range rows {
-		fmt.Fprintf(&b, " %s |", experiments.Number(row.ID))
+// scoreTable lists the promises of rows, and below them a line for each lock with a cell for each row.
+func scoreTable(all []result, rows []try.Row) string {
+	promises, head := make([][]string, len(rows)), []string{"lock"}
+	columns := []string{"row", "promise"}
+	if rows[0].Claim.Name != "" {
+		columns = append(columns, "claimed as")
 	}
-	b.WriteString("\n|---|" + strings.Repeat("---|", len(rows)) + "\n")
+	for i, row := range rows {
+		promises[i] = []string{row.ID, row.Promise, "`" + row.Claim.Name + "`"}[:len(columns)]
+		head = append(head, experiments.Number(row.ID))
+	}
+	var lines [][]string
 	for _, r := range all {
-		fmt.Fprintf(&b, "| %s |", r.Name)
+		line := []string{r.Name}
 		for _, row := range rows {
-			fmt.Fprintf(&b, " %s |", r.cell(row.ID))
+			line = append(line, r.cell(row))
 		}
-		b.WriteString("\n")
+		lines = append(lines, line)
 	}
-	return b.String()
+	return marked.Table(len(columns), columns, promises) + "\n" + marked.Table(len(head), head, lines)
 }
 
 // states are the words of the cells.
@@ -125,30 +155,27 @@ var states = map[try.State]string{
 }
 
 // cell is the result of a row. It links what the documentation says of it.
-func (r result) cell(id string) string {
-	text := states[r.score(id).State]
-	if r.score(id).State == try.NotClaimed && !r.applies(id) {
+func (r result) cell(row try.Row) string {
+	state := r.score(row.ID).State
+	if state == try.NotClaimed && !r.applies(row) {
 		return "n/a"
 	}
-	if limit, documented := r.limit(experiments.Number(id)); documented {
-		return fmt.Sprintf("[%s](%s)", text, limit.URL)
+	if limit, documented := r.limit(experiments.Number(row.ID)); documented {
+		return fmt.Sprintf("[%s](%s)", states[state], limit.URL)
 	}
-	return text
+	return states[state]
 }
 
 // applies is false of a row for other servers than those of the lock.
-func (r result) applies(id string) bool {
-	switch row := try.Rows()[slices.IndexFunc(try.Rows(), func(row try.Row) bool { return row.ID == id })]; row.Claim.Name {
+func (r result) applies(row try.Row) bool {
+	switch row.Claim.Name {
 	case "store " + protocol.RedLock:
 		return r.Claims.Store == protocol.RedLock
-	case restartClaim:
+	case "tokens over redis or redlock": // of T11: the lab restarts no other servers
 		return !r.Claims.Tokens
 	}
 	return true
 }
-
-// restartClaim is the claim of T11: the lab restarts no other servers.
-const restartClaim = "tokens over redis or redlock"
 
 func (r result) score(id string) try.Score {
 	i := slices.IndexFunc(r.Rows, func(s try.Score) bool { return s.ID == id })
@@ -158,102 +185,83 @@ func (r result) score(id string) try.Score {
 	return r.Rows[i]
 }
 
-// violation is a row of a lock that does not hold.
-type violation struct {
-	result
-	try.Score
-	Number string
-	Limit  string
-	Better string // other ways to use the library, with which the row holds
-}
-
-func violationsOf(all []result) (found []violation) {
+// violationTable has the rows that were violated or could not be judged, and other ways to use the library with which the row holds.
+func violationTable(all []result) string {
+	var rows [][]string
 	for _, r := range all {
 		for _, score := range r.Rows {
-			if score.State != try.Violated && score.State != try.Inconclusive || !judges(score.ID) {
+			if score.State != try.Violated && score.State != try.Inconclusive || measures(score.ID) {
 				continue
 			}
-			v := violation{result: r, Score: score, Number: experiments.Number(score.ID), Limit: "-"}
-			if limit, documented := r.limit(v.Number); documented {
-				v.Limit = fmt.Sprintf("[%s](%s)", limit.Says, limit.URL)
+			number, documented := experiments.Number(score.ID), "-"
+			if limit, found := r.limit(number); found {
+				documented = fmt.Sprintf("[%s](%s)", limit.Says, limit.URL)
 			}
-			v.Better = names(keep(all, func(other result) bool {
-				return other.Of == r.Of && other.score(score.ID).State == try.Holds
-			}))
-			v.Why = strings.ReplaceAll(experiments.OneLine(v.Why), "|", `\|`)
-			found = append(found, v)
+			rows = append(rows, []string{
+				r.Name, fmt.Sprintf("%s %s", score.ID, score.State), marked.Cell(experiments.OneLine(score.Why)), r.holdsWith(score.ID, all),
+				documented, fmt.Sprintf("`make library NAME=%s ROW=%s`", r.Name, number),
+			})
 		}
 	}
-	return found
+	columns := []string{"lock", "row", "what was seen", "holds with", "its documentation", "reproduce"}
+	return marked.Table(len(columns), columns, rows)
 }
 
-// judges is false of the row that only measures.
-func judges(id string) bool {
-	return !slices.ContainsFunc(try.Rows(), func(row try.Row) bool { return row.ID == id && row.Measures })
+// holdsWith names the other ways to use a library with which a row holds.
+func (r result) holdsWith(id string, all []result) string {
+	var names []string
+	for _, other := range all {
+		if other.Of == r.Of && other.score(id).State == try.Holds {
+			names = append(names, other.Name)
+		}
+	}
+	return cmp.Or(strings.Join(names, ", "), "none")
 }
 
-// cost is what a lock has needed in the row that measures.
-type cost struct {
-	Name               string
-	Alone, Four, Burst string // packets per section
-	Granted            string // sections of the burst
+// measures is true of the row that only measures.
+func measures(id string) bool {
+	return slices.ContainsFunc(try.Rows(), func(row try.Row) bool { return row.ID == id && row.Measures })
 }
 
-func costsOf(all []result) (costs []cost) {
-	const id = "T15-cost"
+// costTable has packets per section, and how many requests of the burst were granted.
+func costTable(all []result) string {
+	const packets, burst = "packets per section", "burst of 666 requests"
+	var rows [][]string
 	for _, r := range all {
+		score := r.score("T15-cost")
 		measured := func(name, variant string) string {
-			for _, m := range r.score(id).Measures {
+			for _, m := range score.Measures {
 				if m.Name == name && m.Variant == variant {
 					return m.Text(m.Median())
 				}
 			}
 			return "-"
 		}
-		const packets, sections = "packets per section", "sections"
-		granted := measured(sections, "burst of 666 requests")
-		if why := r.score(id).Why; why != "" {
-			granted = experiments.OneLine(why)
+		granted := measured("sections", burst)
+		if score.Why != "" {
+			granted = marked.Cell(experiments.OneLine(score.Why))
 		}
-		costs = append(costs, cost{
-			r.Name, measured(packets, "one process"), measured(packets, "four processes"), measured(packets, "burst of 666 requests"), granted,
+		rows = append(rows, []string{
+			r.Name, measured(packets, "one process"), measured(packets, "four processes"), measured(packets, burst), granted,
 		})
 	}
-	return costs
+	return marked.Table(1, []string{"lock", "one process", "four processes", "burst", "granted"}, rows)
 }
 
-// whenOf says when the locks were tried, and how slow the machine was.
-func whenOf(all []result) string {
-	const day = "2006-01-02"
-	first, last := all[0], all[0]
-	low, high, took := all[0].Pace, all[0].Pace, 0.0
+// limitTable has what the documentation of each library says.
+func limitTable(all []result) string {
+	var rows [][]string
+	var seen []*Library
 	for _, r := range all {
-		if r.Ended.Before(first.Ended) {
-			first = r
+		if slices.Contains(seen, r.Of) {
+			continue
 		}
-		if r.Ended.After(last.Ended) {
-			last = r
-		}
-		low, high, took = min(low, r.Pace), max(high, r.Pace), took+r.Took
-	}
-	days := first.Ended.Format(day)
-	if to := last.Ended.Format(day); to != days {
-		days += " to " + to
-	}
-	return fmt.Sprintf("%s (%.0f minutes of trials). The machine needed %.1f to %.1f times as long as a quiet one",
-		days, took/60, float64(low), float64(high))
-}
-
-// serversOf are the programs that served, with their versions.
-func serversOf(all []result) string {
-	var programs []string
-	for _, r := range all {
-		if r.Server != "" && !slices.Contains(programs, r.Server) {
-			programs = append(programs, r.Server)
+		seen = append(seen, r.Of)
+		for _, limit := range r.Of.Limits {
+			rows = append(rows, []string{r.Of.Title, limit.Rows, fmt.Sprintf("[%s](%s)", limit.Says, limit.URL)})
 		}
 	}
-	slices.Sort(programs)
-	return strings.Join(programs, ", ")
+	return marked.Table(3, []string{"library", "rows", "limit"}, rows)
 }
 
 // rungsOf is the part of the workshop: the steps of the exercise, and what each lock on the way violates.

@@ -83,7 +83,7 @@ func (l Lock) tried(ctx context.Context) (r Record, err error) {
 	for range most - 1 {
 		var again []string
 		for _, row := range r.Rows {
-			if row.State == try.Inconclusive && judges(row.ID) {
+			if row.State == try.Inconclusive && !measures(row.ID) {
 				again = append(again, row.ID)
 			}
 		}

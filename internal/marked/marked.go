@@ -1,25 +1,52 @@
-// Package marked replaces the text between two markers of a page with what a command printed. So every number there was printed by a
-// command. It also has the form of the tables there.
+// Package marked keeps tables that a command writes inside pages that people write. A table stands between two markers of its page, and
+// a command replaces it and nothing else.
 package marked
 
 import (
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 )
 
-// Update puts block between the markers of a page. The first marker is a whole line: the name, and which command writes there. The second
-// is the name with a slash.
+// Update replaces one block of a page. The line before the block is a comment with its name and the command that writes it, such as
+// <!-- speed: by `make compare` -->, and the line after it is <!-- /speed -->.
 func Update(page, name, block string) error {
+	return UpdateAll(page, map[string]string{name: block})
+}
+
+// UpdateAll replaces blocks of a page by their names: all of them, or none when a marker is missing.
+func UpdateAll(page string, blocks map[string]string) error {
 	text, err := os.ReadFile(page)
 	if err != nil {
 		return err
 	}
-	replaced, err := replace(string(text), name, block)
-	if err != nil {
-		return fmt.Errorf("%s: %w", page, err)
+	replaced := string(text)
+	for name, block := range blocks {
+		if replaced, err = replace(replaced, name, block); err != nil {
+			return fmt.Errorf("%s: %w", page, err)
+		}
 	}
 	return os.WriteFile(page, []byte(replaced), 0o644)
+}
+
+// Stale returns the names of the blocks that are different on the page.
+func Stale(page string, blocks map[string]string) (stale []string, err error) {
+	text, err := os.ReadFile(page)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(blocks)) {
+		updated, err := replace(string(text), name, blocks[name])
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", page, err)
+		}
+		if updated != string(text) {
+			stale = append(stale, name)
+		}
+	}
+	return stale, nil
 }
 
 func replace(text, name, block string) (string, error) {

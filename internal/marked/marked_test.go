@@ -40,3 +40,28 @@ func TestUpdate(t *testing.T) {
 		t.Error("a missing page was updated")
 	}
 }
+
+// All blocks are replaced or none, and Stale names those that differ.
+func TestUpdateAll(t *testing.T) {
+	page := filepath.Join(t.TempDir(), "page.md")
+	const text = "a\n<!-- x: by a command -->\nold\n<!-- /x -->\n<!-- y: by a command -->\nsame\n<!-- /y -->\n"
+	if err := os.WriteFile(page, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	blocks := map[string]string{"x": "new\n", "y": "same\n"}
+	if stale, err := Stale(page, blocks); err != nil || len(stale) != 1 || stale[0] != "x" {
+		t.Errorf("before: %v, %v", stale, err)
+	}
+	if err := UpdateAll(page, map[string]string{"x": "new\n", "none": ""}); err == nil {
+		t.Error("a missing block is no error")
+	}
+	if got, err := os.ReadFile(page); err != nil || string(got) != text {
+		t.Errorf("the page has changed: %v, %q", err, got)
+	}
+	if err := UpdateAll(page, blocks); err != nil {
+		t.Fatal(err)
+	}
+	if stale, err := Stale(page, blocks); err != nil || len(stale) > 0 {
+		t.Errorf("after: %v, %v", stale, err)
+	}
+}

@@ -22,15 +22,6 @@ type Loss struct {
 // Users is the number of simultaneous page views of a burst.
 const Users = 666
 
-// Reading is how to read the table of losses on a page, in Markdown.
-const Reading = `- **A view without an answer may have counted.** The final value exceeds the confirmed views by that number at most.
-- **Further views** show when the service is back. One follows the other until one is confirmed. So "confirmed" and "no answer" add up to
-  more than the bursts.
-- **A view may be lost when the master of the counter dies**: Redis copies to replicas later. Without its death none may be lost.
-- **Times.** "Counter read" and "view confirmed" count from the start of the bursts, and "all answered" from the kill. "All answered" is
-  about a minute or more where the lost instance had requests, because a burst waits so long for their answers.
-`
-
 // bounds are far above what was measured, because the machine may be busy.
 type bounds struct{ back, whole, try time.Duration }
 

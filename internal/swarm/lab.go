@@ -183,7 +183,7 @@ func (l *lab) spread(ctx context.Context) error {
 // bursts sends bursts of each version through nginx.
 func (l *lab) bursts(ctx context.Context) error {
 	target := burst.Target{URL: url}
-	chosen := versions.Defaults()
+	chosen := versions.DefaultNames()
 	if l.topology == "single" {
 		h, err := target.Health(ctx)
 		if err != nil {

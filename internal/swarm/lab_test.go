@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"locklab/experiments/burst"
-	"locklab/internal/nodeloss"
+	"locklab/internal/marked"
 )
 
 // A service without its one task is named: the Swarm is not ready.
@@ -53,8 +53,8 @@ func TestWhatMayBeLost(t *testing.T) {
 	}
 }
 
-// The page has each number of a run.
-func TestTheBlockHasTheNumbers(t *testing.T) {
+// The tables have each number of a run, and the page has a place for each of them.
+func TestTheTablesHaveTheNumbers(t *testing.T) {
 	r := Result{Topology: "sentinel", UpAfter: 21 * time.Second, Ready: 22 * time.Second}
 	r.Lost, r.Loss.Master, r.Replaced = []string{"app-2", "redis-1"}, "redis-1", []string{"app-2"}
 	r.Bursts.Pageview = []burst.PageviewRow{{}, {}}
@@ -62,13 +62,16 @@ func TestTheBlockHasTheNumbers(t *testing.T) {
 	r.Loss.Final, r.Loss.Failed, r.Loss.Users = 7, make([]string, 3), 8
 	r.Loss.Writes = []burst.Write{{Value: 1}, {Value: 2}, {Value: 3}, {Value: 4}, {Value: 5}}
 	r.Loss.ReadAfter, r.Loss.BackAfter, r.Loss.Whole = time.Second, 2*time.Second, 50*time.Second
-	text := block([]Result{r}, time.Date(2026, 11, 27, 16, 0, 0, 0, time.UTC), "abc")
-	for _, want := range []string{
-		"| sentinel | 21.0 s | 22.0 s | v1, v3 |", "| sentinel | app-2, redis-1 | redis-1 | app-2 | 5 | 3 | 7 | 0 | 1.0 s | 2.0 s | 50.0 s |",
-		"2026-11-27 16:00", "`abc`", "control groups", nodeloss.Reading,
+	tables := tablesOf([]Result{r}, time.Date(2026, 11, 27, 16, 0, 0, 0, time.UTC), "abc")
+	for table, want := range map[string]string{
+		"run": "2026-11-27 16:00, tree `abc`", "ready": "| sentinel | 21.0 s | 22.0 s | v1, v3 |",
+		"killed": "| sentinel | app-2, redis-1 | redis-1 | app-2 | 5 | 3 | 7 | 0 | 1.0 s | 2.0 s | 50.0 s |",
 	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("%q is missing in\n%s", want, text)
+		if !strings.Contains(tables[table], want) {
+			t.Errorf("%q is missing in\n%s", want, tables[table])
 		}
+	}
+	if _, err := marked.Stale("../../"+page, tables); err != nil {
+		t.Error(err)
 	}
 }

@@ -55,7 +55,7 @@ func run(ctx context.Context, topologies []string) error {
 	if err != nil {
 		return err
 	}
-	return marked.Update(page, "swarm", block(all, began, strings.TrimSpace(commit)))
+	return marked.UpdateAll(page, tablesOf(all, began, strings.TrimSpace(commit)))
 }
 
 // programs that the engines need.

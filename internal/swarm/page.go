@@ -6,40 +6,20 @@ import (
 	"time"
 
 	"locklab/internal/marked"
-	"locklab/internal/nodeloss"
 )
 
-// Sentences after the tables.
-const (
-	killing = `
-Then a burst of %d page views with v3 was sent, and further ones until some got no answer. Meanwhile the second engine lost its network,
-and each of its processes was killed: dockerd, containerd and those of its containers.
-
-`
-	left = `
-Nothing of this was left on the machine. After each topology the run compared with the time before:
-
-- %s
-- settings of the kernel
-
-Run by ` + "`make swarm` on %s, tree `%s`, in %s.\n"
-)
-
-// block is the part of README.md that a run writes.
-func block(all []Result, began time.Time, commit string) string {
-	var b strings.Builder
-	before := []string{"topology", "Swarm of two engines after", "all services after", "versions, all as expected"}
-	b.WriteString(marked.Table(1, before, rowsOf(all, start)))
-	fmt.Fprintf(&b, killing, users)
-	after := []string{
-		"topology", "killed tasks", "master of the counter among them", "started on the other engine", "confirmed", "no answer", "final", "lost",
-		"counter read after", "view confirmed after", "all answered after",
+// tablesOf returns the tables of README.md by the names of their blocks.
+func tablesOf(all []Result, began time.Time, commit string) map[string]string {
+	return map[string]string{
+		"run": fmt.Sprintf("Measured on %s, tree `%s`.\nTook %s.\n", began.UTC().Format("2006-01-02 15:04"), commit,
+			time.Since(began).Round(time.Second)),
+		"ready": marked.Table(1, []string{"topology", "Swarm of two engines after", "all services after", "versions, all as predicted"},
+			rowsOf(all, start)),
+		"killed": marked.Table(4, []string{
+			"topology", "killed tasks", "master of the counter among them", "started on the other engine", "confirmed", "no answer", "final", "lost",
+			"counter read after", "view confirmed after", "all answered after",
+		}, rowsOf(all, end)),
 	}
-	b.WriteString(marked.Table(4, after, rowsOf(all, end)))
-	b.WriteString("\n" + nodeloss.Reading)
-	fmt.Fprintf(&b, left, strings.Join(names(), "\n- "), began.UTC().Format("2006-01-02 15:04"), commit,
-		time.Since(began).Round(time.Second))
-	return b.String()
 }
 
 func rowsOf(all []Result, row func(Result) []string) (rows [][]string) {
@@ -67,17 +47,10 @@ func end(r Result) []string {
 	}
 }
 
-func names() (all []string) {
-	for _, kind := range kinds {
-		all = append(all, kind.Name)
-	}
-	return all
-}
-
 // String is the line of the terminal for a result.
 func (r Result) String() string {
 	l := r.Loss
-	return fmt.Sprintf("%s: as expected. %s was killed: back after %s, all answered after %s; %d confirmed, %d without an answer, final %d\n",
+	return fmt.Sprintf("%s: as predicted. %s was killed: back after %s, all answered after %s; %d confirmed, %d without an answer, final %d\n",
 		r.Topology, second, seconds(l.BackAfter), seconds(l.Whole), len(l.Writes), l.NoAnswer(), l.Final)
 }
 

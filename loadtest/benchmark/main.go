@@ -17,9 +17,9 @@ import (
 func main() {
 	stack.Reexec()
 	var cli struct {
-		Run   runCommand   `cmd:"" help:"Measure (default: all that the page shows)."`
-		Page  pageCommand  `cmd:"" help:"Make the generated part of docs/benchmark.md of saved runs."`
-		Scale scaleCommand `cmd:"" help:"Make docs/scale.md of saved runs of the plan scale."`
+		Run   runCommand   `cmd:"" help:"Measure (default: everything that the page shows)."`
+		Page  pageCommand  `cmd:"" help:"Make the tables of docs/benchmark.md from saved runs."`
+		Scale scaleCommand `cmd:"" help:"Make the tables of docs/scale.md from saved runs of the plan scale."`
 	}
 	names := kong.Vars{}
 	for name, p := range plans {

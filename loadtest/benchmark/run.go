@@ -1,15 +1,16 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,46 +24,48 @@ import (
 
 type pageCommand struct {
 	Runs string `arg:"" help:"File that run --out wrote."`
-	Out  string `help:"Page with the markers of bench, to write it into (default: standard output)."`
+	Out  string `help:"Page whose tables are replaced (default: the tables are printed)."`
 }
 
-// Run makes the generated part of the page of saved runs.
+// Run makes the tables of docs/benchmark.md from saved runs.
 func (c pageCommand) Run() error {
 	saved, err := read(c.Runs)
 	if err != nil {
 		return err
 	}
-	var part strings.Builder
-	if err := page.Write(&part, saved); err != nil {
-		return err
-	}
-	if c.Out != "" {
-		return marked.Update(c.Out, "bench", part.String())
-	}
-	_, err = os.Stdout.WriteString(part.String())
-	return err
+	return show(page.Blocks(saved), c.Out)
 }
 
 type scaleCommand struct {
 	Runs string `arg:"" help:"File that run --plan scale --out wrote."`
-	Out  string `help:"Page to write, whole (default: standard output)."`
+	Out  string `help:"Page whose tables are replaced (default: the tables are printed)."`
 }
 
-// Run makes the page of saved runs.
+// Run makes the tables of docs/scale.md from saved runs.
 func (c scaleCommand) Run() error {
 	saved, err := read(c.Runs)
 	if err != nil {
 		return err
 	}
-	var whole bytes.Buffer
-	if err := scale.Write(&whole, saved); err != nil {
+	blocks, err := scale.Blocks(saved)
+	if err != nil {
 		return err
 	}
-	if c.Out != "" {
-		return os.WriteFile(c.Out, whole.Bytes(), 0o644)
+	return show(blocks, c.Out)
+}
+
+// show replaces the tables of a page, or without a page prints those that have a row.
+func show(tables map[string]string, page string) error {
+	if page != "" {
+		return marked.UpdateAll(page, tables)
 	}
-	_, err = whole.WriteTo(os.Stdout)
-	return err
+	for _, name := range slices.Sorted(maps.Keys(tables)) {
+		const head = 2 // lines
+		if strings.Count(tables[name], "\n") > head {
+			fmt.Printf("\n%s\n\n%s", name, tables[name])
+		}
+	}
+	return nil
 }
 
 func read(file string) (benchfile.Saved, error) {
@@ -74,11 +77,11 @@ func read(file string) (benchfile.Saved, error) {
 	return benchfile.Read(in)
 }
 
-// plans are what run measures, and how it prints the figures.
+// plans are what run measures, and the tables that it prints.
 var plans = map[string]struct {
 	workloads func() []runner.Workload
-	tables    func(io.Writer, benchfile.Saved) error
-}{"bench": {runner.Plan, page.Tables}, "scale": {runner.Scale, scale.Tables}}
+	tables    func(benchfile.Runs) map[string]string
+}{"bench": {runner.Plan, page.Measurements}, "scale": {runner.Scale, scale.Measurements}}
 
 type runCommand struct {
 	Plan     string   `enum:"bench,scale" default:"bench" help:"Plan: bench, or scale for docs/scale.md (default: ${default})."`
@@ -106,7 +109,11 @@ func (c runCommand) Run(ctx context.Context) error {
 	began := time.Now()
 	saved, err := c.measure(ctx, plan, form, out)
 	fmt.Fprintf(os.Stderr, "%d runs in %s\n", len(saved.Runs), time.Since(began).Round(time.Second))
-	return errors.Join(err, plans[c.Plan].tables(os.Stdout, saved)) // also after an interruption
+	err = errors.Join(err, show(plans[c.Plan].tables(saved.Runs), "")) // also after an interruption
+	for _, name := range slices.Sorted(maps.Keys(saved.Header.Missing)) {
+		fmt.Printf("\n%s was not measured. It needs: %s\n", name, saved.Header.Missing[name])
+	}
+	return err
 }
 
 // measure runs all rows of the plan in every repetition, each time in another order.

@@ -53,7 +53,7 @@ function outcome(get, recorded, told) {
   const invalid = lab.invalid(get) || (recorded === 0 && 'nobody won')
     || (told !== recorded && `${told} drivers were told that they won, and ${recorded} are recorded`);
   if (recorded > 1 && lab.safe) return `Outcome: LOST ${recorded - 1}: ${recorded} drivers won the same order`;
-  if (recorded > 1) return `Outcome: lost ${recorded - 1} of ${recorded} wins, as expected without a common lock${invalid ? `; yet ${invalid}` : ''}`;
+  if (recorded > 1) return `Outcome: lost ${recorded - 1} of ${recorded} wins, as predicted without a common lock${invalid ? `; yet ${invalid}` : ''}`;
   if (invalid) return `Outcome: inconclusive: ${invalid}`;
   return lab.safe ? 'Outcome: nothing lost, one winner' : 'Outcome: nothing lost this time: run it again';
 }

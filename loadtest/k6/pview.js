@@ -61,7 +61,7 @@ function outcome(get, { final, confirmed, lost, inside, across }) {
   const invalid = lab.invalid(get);
   if (final === undefined) return `Outcome: inconclusive: ${invalid}`;
   if (!lab.safe) {
-    if (lost > 0) return `Outcome: lost ${lost} of ${users}, as expected without a common lock${invalid && `; yet ${invalid}`}`;
+    if (lost > 0) return `Outcome: lost ${lost} of ${users}, as predicted without a common lock${invalid && `; yet ${invalid}`}`;
     return invalid ? `Outcome: inconclusive: ${invalid}` : 'Outcome: nothing lost this time: run it again';
   }
   if (lost > 0) return `Outcome: LOST ${lost}: the counter shows ${final} after ${confirmed} confirmed views`;

@@ -72,10 +72,10 @@ function outcome(get, count) {
     || (count.told !== count.sold && `${count.told} buyers were told that they have a piece, and ${count.sold} are in the database`)
     || (count.sold < all && `only ${count.sold} of ${all} pieces were sold`);
   if (count.oversold > 0 && lab.safe) return `Outcome: OVERSOLD ${count.oversold}: ${count.sold} of ${pieces} pieces were sold`;
-  if (count.oversold > 0) return `Outcome: oversold ${count.oversold}, as expected without a common lock${invalid ? `; yet ${invalid}` : ''}`;
+  if (count.oversold > 0) return `Outcome: oversold ${count.oversold}, as predicted without a common lock${invalid ? `; yet ${invalid}` : ''}`;
   if (count.unaccounted !== 0 && count.unaccounted !== undefined && !invalid) {
     const sentence = `${count.sold} pieces were sold, and the stock is ${count.unaccounted} too large`;
-    return lab.safe ? `Outcome: STOCK WRONG: ${sentence}` : `Outcome: ${sentence}, as expected without a common lock`;
+    return lab.safe ? `Outcome: STOCK WRONG: ${sentence}` : `Outcome: ${sentence}, as predicted without a common lock`;
   }
   if (invalid) return `Outcome: inconclusive: ${invalid}`;
   return lab.safe ? 'Outcome: nothing oversold' : 'Outcome: nothing oversold this time: run it again';

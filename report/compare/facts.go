@@ -1,5 +1,5 @@
 // Package compare makes the tables of docs/compare.md: the locks on every backend side by side, from saved runs and from the file of the
-// benchmark. The conclusions of the page are written by hand, and a test of internal/readme holds it against the tables.
+// benchmark. The text around the tables is written by hand.
 //
 // What is NOT guaranteed: a figure holds for the machine and the run that it is from. A cell that no run backs says so.
 package compare

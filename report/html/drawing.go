@@ -113,6 +113,7 @@ type format struct {
 	events int
 	grows  bool // more events will come, so that nothing is said yet of the effect of several holders
 	scene  bool // for the story: the clients alone, without the time
+	tokens bool // of a scene: it is about fencing tokens
 }
 
 // A report has the whole screen, a picture the column of a page. The report of a lab has more than a hundred drawings.
@@ -146,7 +147,7 @@ func paint(events []history.Event, found *history.Violation, f format) *canvas {
 	events = history.Relative(events)
 	timed := slices.DeleteFunc(slices.Clone(events), measure)
 	if f.scene {
-		timed = essential(timed, found)
+		timed = essential(timed, found, f.tokens)
 	}
 	circled, all := circles(timed, found)
 	shown, left := thin(timed, circled, f.events)

@@ -56,7 +56,7 @@ func Finals(w io.Writer, runs []*burst.Results, guessed string, guesses []int64)
 		if row.Runs == nil {
 			continue
 		}
-		if n, err := strconv.ParseInt(v.Article, 10, 64); err == nil {
+		if n, err := strconv.ParseInt(v.ArticleValue, 10, 64); err == nil {
 			row.Article = []final{{n, versions.ArticleUsers}}
 		}
 		for _, n := range slices.Sorted(slices.Values(guesses)) {

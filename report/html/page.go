@@ -1,7 +1,6 @@
 package html
 
 import (
-	"cmp"
 	"fmt"
 	"html/template"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	"locklab/experiments"
 	"locklab/experiments/try"
 	"locklab/history"
+	"locklab/report/outcome"
 )
 
 type page struct {
@@ -70,7 +70,7 @@ func newPage(title string, whole bool, saved ...experiments.Saved) page {
 		r.Bare = s.Record.Experiment == ""
 		telling := telling(s.Judgement.Variants)
 		for i, j := range s.Judgement.Variants {
-			v := variant{VariantJudgement: j, Verdict: variantVerdict(j), Took: s.Record.TookBy(j.Name), Telling: telling[i]}
+			v := variant{VariantJudgement: j, Verdict: styled(outcome.Variant(j)), Took: s.Record.TookBy(j.Name), Telling: telling[i]}
 			v.Short = whole && !v.Telling
 			if !v.Short {
 				v.draw(s.Record, whole, len(r.Measures) > 0)
@@ -87,7 +87,7 @@ func newPage(title string, whole bool, saved ...experiments.Saved) page {
 }
 
 // telling selects the variants that the page of a whole lab draws. They are the first with a violation, the first without one, and each
-// that is not as expected. The control is the first without one where no other variant is. Seventy experiments have more than three
+// that is not as predicted. The control is the first without one where no other variant is. Seventy experiments have more than three
 // hundred drawings.
 func telling(variants []experiments.VariantJudgement) []bool {
 	all := make([]bool, len(variants))
@@ -143,25 +143,15 @@ type count struct {
 	N int
 }
 
-func verdictOf(v experiments.Verdict) verdict {
-	class := map[experiments.Verdict]string{experiments.AsExpected: "as-expected", experiments.Unexpected: "unexpected"}[v]
-	return verdict{cmp.Or(class, "inconclusive"), v.String()}
+// classes are those of the tones: the sign and the colour of each.
+var classes = map[outcome.Tone]string{
+	outcome.Good: "no-violation", outcome.Bad: "violation", outcome.Alarm: "unexpected", outcome.Unclear: "inconclusive",
+	outcome.Neutral: "as-predicted",
 }
 
-func variantVerdict(a experiments.VariantJudgement) verdict {
-	v := verdictOf(a.Verdict)
-	switch {
-	case a.LeftOut != "":
-		v.Text = a.Seen()
-	case a.Verdict == experiments.AsExpected && a.Expect == experiments.Never:
-		return verdict{"no-violation", a.Seen()}
-	case a.Verdict == experiments.AsExpected:
-		return verdict{"violation", a.Seen() + ", as expected"}
-	case a.Verdict == experiments.Unexpected:
-		v.Text += ": " + a.Seen()
-	}
-	return v
-}
+func styled(o outcome.Outcome) verdict { return verdict{classes[o.Tone], o.Words} }
+
+func verdictOf(v experiments.Verdict) verdict { return styled(outcome.Whole(v)) }
 
 func counts(runs []run) (all []count) {
 	for _, v := range []experiments.Verdict{experiments.Unexpected, experiments.Inconclusive, experiments.AsExpected} {

@@ -5,6 +5,7 @@ import (
 
 	"locklab/experiments"
 	"locklab/history"
+	"locklab/report/outcome"
 )
 
 // Style is the style of a page with the parts below.
@@ -39,16 +40,7 @@ func Verdicts(w io.Writer, run experiments.Saved) error {
 	return pages.ExecuteTemplate(w, "verdicts", newPage("", false, run))
 }
 
-// Verdict writes a verdict: its sign and its words.
-func Verdict(w io.Writer, v experiments.Verdict) error {
-	return pages.ExecuteTemplate(w, "verdict", verdictOf(v))
-}
-
-// Variant writes what a variant has shown: a sign and a few words.
-func Variant(w io.Writer, v experiments.VariantJudgement) error {
-	shown := variantVerdict(v)
-	if v.Verdict == experiments.AsExpected {
-		shown.Text = v.Seen()
-	}
-	return pages.ExecuteTemplate(w, "verdict", shown)
+// Shown writes what a run showed: a sign and a few words.
+func Shown(w io.Writer, o outcome.Outcome) error {
+	return pages.ExecuteTemplate(w, "verdict", styled(o))
 }

@@ -22,6 +22,7 @@ import (
 
 	"locklab/experiments"
 	"locklab/experiments/try"
+	"locklab/report/outcome"
 )
 
 // Run writes the report of one run.
@@ -40,9 +41,9 @@ func Lab(w io.Writer, folder string, runs []experiments.Saved) error {
 	return write(w, p)
 }
 
-// classOf is the sign of the state of a row.
-var classOf = map[try.State]string{
-	try.Violated: "unexpected", try.Inconclusive: "inconclusive", try.Holds: "as-expected", try.OnlyMeasured: "as-expected",
+// toneOf is the tone of the state of a row.
+var toneOf = map[try.State]outcome.Tone{
+	try.Violated: outcome.Alarm, try.Inconclusive: outcome.Unclear, try.Holds: outcome.Good, try.OnlyMeasured: outcome.Neutral,
 }
 
 // Tried writes the scorecard of a program that was tried: violated promises first, with its timelines.
@@ -52,13 +53,13 @@ func Tried(w io.Writer, card *try.Scorecard) error {
 	for i := range p.Runs {
 		of := func(row try.Score) bool { return row.ID == p.Runs[i].Experiment.ID }
 		row := card.Rows[slices.IndexFunc(card.Rows, of)]
-		p.Runs[i].Verdict, p.Runs[i].Judgement.Why = verdict{classOf[row.State], string(row.State)}, row.Why
+		p.Runs[i].Verdict, p.Runs[i].Judgement.Why = styled(outcome.Outcome{Words: string(row.State), Tone: toneOf[row.State]}), row.Why
 	}
-	// "unexpected" comes first, then "inconclusive", then "as-expected".
-	slices.SortStableFunc(p.Runs, func(a, b run) int { return cmp.Compare(b.Verdict.Class, a.Verdict.Class) })
+	rank := map[string]int{classes[outcome.Alarm]: -2, classes[outcome.Unclear]: -1}
+	slices.SortStableFunc(p.Runs, func(a, b run) int { return cmp.Compare(rank[a.Verdict.Class], rank[b.Verdict.Class]) })
 	for _, state := range []try.State{try.Violated, try.Inconclusive, try.Holds} {
 		n := card.Count(state)
-		p.Counts = append(p.Counts, count{verdict{classOf[state], state.Of(n)}, n})
+		p.Counts = append(p.Counts, count{styled(outcome.Outcome{Words: state.Of(n), Tone: toneOf[state]}), n})
 	}
 	return write(w, p)
 }

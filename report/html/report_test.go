@@ -3,7 +3,10 @@ package html
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -159,23 +162,54 @@ func TestLabCountsVerdicts(t *testing.T) {
 	if err := Lab(&b, "", runs); err != nil {
 		t.Fatal(err)
 	}
-	wants(t, strings.Join(strings.Fields(b.String()), " "), "<b>1</b> unexpected", "<b>1</b> inconclusive", "<b>2</b> as expected")
+	wants(t, strings.Join(strings.Fields(b.String()), " "), "<b>1</b> unexpected", "<b>1</b> inconclusive", "<b>2</b> as predicted")
 }
 
-// The words say what was seen, and nothing more.
-func TestVerdictWords(t *testing.T) {
-	for want, a := range map[string]experiments.VariantJudgement{
-		"no violation in 3 trials": {Verdict: experiments.AsExpected, Trials: 3},
-		"no violation in 1 trial":  {Verdict: experiments.AsExpected, Trials: 1},
-		"violation in 3 of 3 trials, as expected": {
-			Verdict: experiments.AsExpected, Expect: experiments.Sometimes, Trials: 3, Violations: 3,
+// A violation that was predicted is shown as the loss that it is: in the colour of a loss, never in the good one. So it is in the list of
+// verdicts, in the run itself, and in the live page. A run as a whole has neither colour, because some of its variants violate on purpose.
+func TestAPredictedViolationIsNeverGreen(t *testing.T) {
+	judged := func(name string, v experiments.Verdict, violations int) experiments.VariantJudgement {
+		j := experiments.VariantJudgement{Name: name, Verdict: v, Trials: 3, Violations: violations}
+		if violations > 0 {
+			j.Expect, j.Violation = experiments.Sometimes, &history.Violation{What: "an update is lost"}
+		}
+		return j
+	}
+	run := experiments.Saved{Experiment: experiments.Experiment{ID: "L99"}, Judgement: experiments.Judgement{
+		Experiment: "L99", Verdict: experiments.AsExpected, Variants: []experiments.VariantJudgement{
+			judged("kept", experiments.AsExpected, 0), judged("lost", experiments.AsExpected, 3),
+			judged("broken", experiments.Unexpected, 1), judged("idle", experiments.Inconclusive, 0),
 		},
-		experiments.Unexpected.String() + ": violation in 1 of 3 trials": {Verdict: experiments.Unexpected, Trials: 3, Violations: 1},
-		"inconclusive": {Trials: 3},
-		"left out":     {LeftOut: "needs etcd"},
+	}}
+	run.Record.Experiment = "L99"
+	verdicts := regexp.MustCompile(`<strong class="verdict ([^"]+)"><svg [^>]+><use href="#v-([^"]+)"/></svg>([^<]+)</strong>`)
+	class := map[string]string{
+		"no violation in 3 trials, as predicted": "no-violation", "violation in 3 of 3 trials, as predicted": "violation",
+		"violation in 1 of 3 trials, unexpected": "unexpected", "no violation in 3 trials, inconclusive": "inconclusive",
+		"as predicted": "as-predicted",
+	}
+	for name, write := range map[string]func(io.Writer) error{
+		"a run": func(w io.Writer) error { return Run(w, run) }, "a lab": func(w io.Writer) error { return Lab(w, "", []experiments.Saved{run}) },
+		"the live page": func(w io.Writer) error { return errors.Join(Outcome(w, run), Verdicts(w, run)) },
 	} {
-		if got := variantVerdict(a).Text; got != want {
-			t.Errorf("%+v is %q, want %q", a, got, want)
+		var b bytes.Buffer
+		if err := write(&b); err != nil {
+			t.Fatal(err)
+		}
+		seen := make(map[string]bool)
+		for _, found := range verdicts.FindAllStringSubmatch(b.String(), -1) {
+			if seen[found[3]] = true; class[found[3]] != found[1] || found[2] != found[1] {
+				t.Errorf("%s: %q has the class %q and the sign %q, want %q", name, found[3], found[1], found[2], class[found[3]])
+			}
+		}
+		if len(seen) != len(class) {
+			t.Errorf("%s shows only %v", name, seen)
+		}
+	}
+	good := regexp.MustCompile(`([^{}]+)\{[^}]*var\(--good\)`)
+	for _, rule := range good.FindAllStringSubmatch(Style(), -1) {
+		if regexp.MustCompile(`\.(violation|as-predicted|unexpected|inconclusive)`).MatchString(rule[1]) {
+			t.Errorf("this is in the good colour: %s", strings.TrimSpace(rule[1]))
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"locklab/experiments"
 	"locklab/history"
+	"locklab/report/outcome"
 )
 
 // inScene is for a projector: one row, which is scaled to the screen, with the events that a person needs to follow the story.
@@ -23,8 +24,8 @@ type scene struct {
 	Down    down
 }
 
-// Scene writes a trial as the story shows it. Without a violation more events may come.
-func Scene(w io.Writer, events []history.Event, found *history.Violation) error {
+// Scene writes a trial as the story shows it. With tokens each grant has its fencing token. Without a violation more events may come.
+func Scene(w io.Writer, events []history.Event, found *history.Violation, tokens bool) error {
 	if len(events) == 0 {
 		return nil
 	}
@@ -33,7 +34,7 @@ func Scene(w io.Writer, events []history.Event, found *history.Violation) error 
 		return pages.ExecuteTemplate(w, "scene", scene{Views: d, Down: d.down(all)})
 	}
 	f := inScene
-	f.grows = found == nil
+	f.grows, f.tokens = found == nil, tokens
 	c := paint(events, found, f)
 	if c == nil {
 		return nil
@@ -45,13 +46,14 @@ func Scene(w io.Writer, events []history.Event, found *history.Violation) error 
 type SceneVariant struct {
 	experiments.VariantJudgement
 	events []history.Event
+	tokens bool
 }
 
-// SceneVariants are those of a run: first the one with a violation, and the control last.
-func SceneVariants(run experiments.Saved) (all []SceneVariant) {
+// SceneVariants are those of a run: first the one with a violation, and the control last. tokens is for [Scene].
+func SceneVariants(run experiments.Saved, tokens bool) (all []SceneVariant) {
 	for _, v := range run.Judgement.Variants {
 		trial, _ := run.Record.Telling(v)
-		all = append(all, SceneVariant{v, history.Of(run.Record.Events, v.Name, trial)})
+		all = append(all, SceneVariant{v, history.Of(run.Record.Events, v.Name, trial), tokens})
 	}
 	if len(all) > 1 {
 		all = slices.Concat(all[1:], all[:1])
@@ -59,8 +61,16 @@ func SceneVariants(run experiments.Saved) (all []SceneVariant) {
 	return all
 }
 
-// Finding is its violation in a few words; empty: there is none. Of a burst it is how many views are lost.
-func (v SceneVariant) Finding() string {
+// Outcome is what it showed. Of a burst it is how many views are lost.
+func (v SceneVariant) Outcome() outcome.Outcome {
+	if v.Trials == 0 {
+		return outcome.Whole(v.Verdict)
+	}
+	return outcome.Of(v.seen(), v.Violation != nil, v.Verdict)
+}
+
+// seen is its violation in a few words.
+func (v SceneVariant) seen() string {
 	writes, final := 0, int64(0)
 	for _, e := range v.events {
 		switch e.Kind {
@@ -72,7 +82,7 @@ func (v SceneVariant) Finding() string {
 	}
 	switch {
 	case v.Violation == nil:
-		return ""
+		return "no violation"
 	case smallBurst(v.events) == nil:
 		return v.Violation.What
 	}
@@ -80,14 +90,14 @@ func (v SceneVariant) Finding() string {
 }
 
 // Draw writes it.
-func (v SceneVariant) Draw(w io.Writer) error { return Scene(w, v.events, v.Violation) }
+func (v SceneVariant) Draw(w io.Writer) error { return Scene(w, v.events, v.Violation, v.tokens) }
 
 // Whole is the width of a drawing in one row, with its names.
 func (d drawing) Whole() int { return d.Names.Width + d.Width }
 
 // essential are the events of clients without their commands, and the events of everything else. The command of a release is part of it.
-// Nothing is left after the last event of a violation.
-func essential(events []history.Event, found *history.Violation) (all []history.Event) {
+// Nothing is left after the last event of a violation. With tokens a grant has its own, and a refusal the two that were compared.
+func essential(events []history.Event, found *history.Violation, tokens bool) (all []history.Event) {
 	last := len(events)
 	if found != nil {
 		for i, e := range events {
@@ -97,9 +107,19 @@ func essential(events []history.Event, found *history.Violation) (all []history.
 		}
 	}
 	releases := make(map[string]int) // of a timeline: where its release stands in all
-	checked := slices.ContainsFunc(events, func(e history.Event) bool { return e.Kind == history.Stale })
+	newest := uint64(0)              // token that the resource has seen
 	for _, e := range events[:last] {
 		switch e.Kind {
+		case history.Read, history.Write:
+			newest = max(newest, e.Token)
+		case history.Grant:
+			if tokens && e.Token > 0 {
+				e.Text = fmt.Sprintf("holds, token %d", e.Token)
+			}
+		case history.Stale:
+			if tokens && e.Token < newest {
+				e.Text = fmt.Sprintf("refused: token %d < %d", e.Token, newest)
+			}
 		case history.Command:
 			if at, is := releases[e.Timeline]; is && all[at].Text == "" {
 				all[at].Text = e.Text
@@ -111,9 +131,7 @@ func essential(events []history.Event, found *history.Violation) (all []history.
 		case history.Release:
 			releases[e.Timeline] = len(all)
 		}
-		if !checked {
-			e.Token = 0 // nobody looks at it
-		}
+		e.Token = 0 // its text has it
 		all = append(all, e)
 	}
 	return all

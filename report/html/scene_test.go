@@ -2,6 +2,7 @@ package html
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -12,6 +13,7 @@ import (
 
 	"locklab/experiments"
 	"locklab/history"
+	"locklab/report/outcome"
 )
 
 // inOrder are events with their numbers and times.
@@ -83,7 +85,7 @@ func TestASceneHasWhatAPersonNeeds(t *testing.T) {
 		t.Errorf("it is\n%s\nand not\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	var text bytes.Buffer
-	if err := Scene(&text, events, found); err != nil {
+	if err := Scene(&text, events, found, false); err != nil {
 		t.Fatal(err)
 	}
 	wants(t, text.String(),
@@ -101,11 +103,32 @@ func TestAReleaseHasItsOwnCommand(t *testing.T) {
 		history.Event{Timeline: "A", Kind: history.Released},
 		history.Event{Timeline: "A", Kind: history.Request},
 		history.Event{Timeline: "A", Kind: history.Command, Text: "SET NX"},
-	), nil) {
+	), nil, false) {
 		if e.Kind == history.Release && e.Text != "" {
 			t.Errorf("the release sent %q", e.Text)
 		}
 	}
+}
+
+// A scene about fencing tokens shows that of each grant, counted from 1, and the two that a refusal has compared. Others show none.
+func TestASceneShowsTheTokensThatItIsAbout(t *testing.T) {
+	const a, b = 6793473122071552, 6793473131695616
+	events := inOrder(
+		history.Event{Timeline: "A", Kind: history.Grant, Token: a},
+		history.Event{Timeline: "A", Kind: history.Read, Token: a},
+		history.Event{Timeline: "B", Kind: history.Grant, Token: b},
+		history.Event{Timeline: "B", Kind: history.Read, Token: b},
+		history.Event{Timeline: "B", Kind: history.Write, Token: b, Value: 1},
+		history.Event{Timeline: "A", Kind: history.Stale, Token: a, Value: 1},
+	)
+	var with, without bytes.Buffer
+	if err := errors.Join(Scene(&with, events, nil, true), Scene(&without, events, nil, false)); err != nil {
+		t.Fatal(err)
+	}
+	wants(t, with.String(), ">holds, token 1<", ">holds, token 2<", ">refused: token 1 &lt; 2<")
+	wants(t, without.String(), ">holds<", ">write 1 refused<")
+	lacks(t, without.String(), "token")
+	lacks(t, with.String(), "6793473")
 }
 
 // A long scene stays in one row, and says what it leaves out.
@@ -116,7 +139,7 @@ func TestALongSceneIsOneRow(t *testing.T) {
 			history.Event{Timeline: "A", Kind: history.Read, Value: int64(i)})
 	}
 	var text bytes.Buffer
-	if err := Scene(&text, inOrder(events...), nil); err != nil {
+	if err := Scene(&text, inOrder(events...), nil, false); err != nil {
 		t.Fatal(err)
 	}
 	if n := strings.Count(text.String(), `class="names"`); n != 1 || !strings.Contains(text.String(), "32 of 60 events are drawn") {
@@ -160,27 +183,33 @@ func TestASmallBurstHasABarForEachView(t *testing.T) {
 			t.Errorf("%d instances: %q", instances, down)
 		}
 	}
-	v := SceneVariant{VariantJudgement: experiments.VariantJudgement{Violation: &history.Violation{What: "x"}}, events: small(2)}
-	if text := v.Finding(); text != "the counter shows 10: 10 views lost" {
-		t.Error(text)
+	v := SceneVariant{VariantJudgement: experiments.VariantJudgement{
+		Trials: 1, Violation: &history.Violation{What: "x"}, Verdict: experiments.AsExpected,
+	}, events: small(2)}
+	wants := func(words string, tone outcome.Tone) {
+		t.Helper()
+		if got := v.Outcome(); got.Words != words || got.Tone != tone {
+			t.Errorf("its outcome is %+v, want %q, %v", got, words, tone)
+		}
 	}
-	if v.events = small(2)[:8]; v.Finding() != "x" {
-		t.Errorf("without a small burst it finds %q", v.Finding())
-	}
-	if v.Violation = nil; v.Finding() != "" {
-		t.Errorf("without a violation it finds %q", v.Finding())
-	}
+	wants("the counter shows 10: 10 views lost, as predicted", outcome.Bad)
+	v.events = small(2)[:8]
+	wants("x, as predicted", outcome.Bad)
+	v.Violation = nil
+	wants("no violation, as predicted", outcome.Good)
+	v.Trials, v.Verdict = 0, experiments.Inconclusive
+	wants("inconclusive", outcome.Unclear)
 }
 
 // The control is the last variant of a scene: the first one is what the scene is about.
 func TestTheControlIsLast(t *testing.T) {
 	run := failover()
 	first, last := run.Judgement.Variants[0].Name, run.Judgement.Variants[len(run.Judgement.Variants)-1].Name
-	all := SceneVariants(run)
+	all := SceneVariants(run, false)
 	if all[len(all)-1].Name != first || len(all) > 1 && all[len(all)-2].Name != last || len(all[0].events) == 0 {
 		t.Errorf("%+v", all)
 	}
-	if all := SceneVariants(experiments.Saved{}); len(all) > 0 {
+	if all := SceneVariants(experiments.Saved{}, false); len(all) > 0 {
 		t.Errorf("a run without variants has %v", all)
 	}
 }
@@ -193,6 +222,7 @@ func TestASceneOfAnyEvents(t *testing.T) {
 		for i := range r.IntN(60) {
 			e := history.Event{
 				Seq: i + 1, Kind: shapes[r.IntN(len(shapes))].Kind, Timeline: strings.Repeat("A", r.IntN(3)), Key: "k", Value: r.Int64() - r.Int64(),
+				Token: r.Uint64N(3) << 40,
 				At:    time.Duration(r.Int64N(1<<40) - 1<<38),
 				Owner: fmt.Sprint([]string{"request ", "o"}[r.IntN(2)], r.IntN(30)), Text: strings.Repeat("x y", r.IntN(30)),
 			}
@@ -202,7 +232,7 @@ func TestASceneOfAnyEvents(t *testing.T) {
 		if r.IntN(2) == 0 {
 			found = nil
 		}
-		if err := Scene(io.Discard, events, found); err != nil {
+		if err := Scene(io.Discard, events, found, r.IntN(2) == 0); err != nil {
 			t.Fatalf("%v: %+v", err, events)
 		}
 	}

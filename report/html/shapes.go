@@ -60,12 +60,18 @@ func label(e history.Event) (text string, row int) {
 		case history.RefusedAll:
 			return "refused", above
 		}
+		if e.Text != "" { // of a scene
+			return e.Text, above
+		}
 		return fmt.Sprintf("write %d refused", e.Value), above
 	case history.Final:
 		return fmt.Sprintf("ends at %d", e.Value), above
 	case history.Win:
 		return "wins", above
 	case history.Grant:
+		if e.Text != "" { // of a scene
+			return e.Text, inside
+		}
 		if e.Token > 0 {
 			return fmt.Sprintf("token %d", e.Token), inside
 		}

@@ -27,10 +27,17 @@ func (m Matrix) Whole() string {
 	return fmt.Sprintf("%s\nNot tested: %d of %d cells.\n", m.Markdown(""), untested, len(m.Strategies)*len(m.Anomalies))
 }
 
-// Narrow is the matrix of a few locks: a row for each anomaly, so that it fits beside text.
+// Narrow is the matrix of a few locks, with a row for each anomaly and cells of a word or two.
 func (m Matrix) Narrow(root string, strategies ...string) string {
-	return table("what fails", m.Anomalies, strategies, func(anomaly, strategy string) string {
-		return m.Cell(strategy, anomaly).markdown(root)
+	return table("what happens", m.Anomalies, strategies, func(anomaly, strategy string) string {
+		c := m.Cell(strategy, anomaly)
+		switch c.State {
+		case NoViolation:
+			return c.link(root, fmt.Sprintf("0 of %d", c.Trials))
+		case Violated:
+			return c.link(root, "**violated**")
+		}
+		return c.Short()
 	})
 }
 
@@ -55,6 +62,11 @@ func (c Cell) markdown(root string) string {
 	case Undecided:
 		text = "not tested"
 	}
+	return c.link(root, text)
+}
+
+// link leads to the first experiment that the cell rests on.
+func (c Cell) link(root, text string) string {
 	if len(c.Shown) == 0 {
 		return text
 	}

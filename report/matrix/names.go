@@ -11,17 +11,23 @@ var strategies = []string{
 
 // anomalies are the columns that there always are, as experiments name them.
 var anomalies = []string{
-	"lost update over instances", "orphaned lock", "unlock by a non-owner", "lease expired during work", "pause",
+	"lost update over instances", "orphaned lock", "unlock by a non-owner", fixedLease, renewedLease, "pause",
 	"pause with fencing token", "lost at failover", cut, "restart with data loss", "clock jump", "eviction", "acquire with lost reply",
 }
 
-// cut is the column of experiments that cut the network between servers.
-const cut = "network cut in two"
+// The columns that this package names in more than one place.
+const (
+	fixedLease   = "long work, fixed lease"
+	renewedLease = "long work, renewed lease"
+	cut          = "network cut in two"
+)
 
 const (
 	noServer = "the lock is in the process: there is no server that could do it"
 	noLease  = "the lock has no lease that could end"
 	noToken  = "the lock issues no fencing token"
+
+	noRenewal = "the lock does not renew its lease"
 
 	noSides    = "it has one server: there is no other side that could grant the lock"
 	noFailover = "its servers are independent: none takes over from another"
@@ -38,21 +44,26 @@ func (where at) reason() string {
 
 // reasons are those of single cells.
 var reasons = map[at]string{
-	{"v2", "orphaned lock"}:             "the lock is in the process, and dies with it",
-	{"v2", "unlock by a non-owner"}:     "only its holder can unlock it",
-	{"v2", "lease expired during work"}: noLease,
-	{"v2", "pause"}:                     "when the process stops, its waiters stop, too, and there is no lease",
-	{"v2", "pause with fencing token"}:  noToken,
-	{"v2", "lost at failover"}:          noServer,
-	{"v2", "restart with data loss"}:    noServer,
-	{"v2", "clock jump"}:                noServer,
-	{"v2", "eviction"}:                  noServer,
-	{"v2", "acquire with lost reply"}:   noServer,
+	{"v2", "orphaned lock"}:            "the lock is in the process, and dies with it",
+	{"v2", "unlock by a non-owner"}:    "only its holder can unlock it",
+	{"v2", fixedLease}:                 noLease,
+	{"v2", renewedLease}:               noLease,
+	{"v2", "pause"}:                    "when the process stops, its waiters stop, too, and there is no lease",
+	{"v2", "pause with fencing token"}: noToken,
+	{"v2", "lost at failover"}:         noServer,
+	{"v2", "restart with data loss"}:   noServer,
+	{"v2", "clock jump"}:               noServer,
+	{"v2", "eviction"}:                 noServer,
+	{"v2", "acquire with lost reply"}:  noServer,
 
-	{"naive SETNX", "lease expired during work"}: noLease,
-	{"naive SETNX", "pause"}:                     noLease,
-	{"naive SETNX", "pause with fencing token"}:  noToken,
-	{"naive SETNX", "clock jump"}:                "its key has no expiry that a clock could bring forward",
+	{"naive SETNX", fixedLease}:                 noLease,
+	{"naive SETNX", renewedLease}:               noLease,
+	{"SET NX PX, DEL", renewedLease}:            noRenewal,
+	{"SET NX PX", renewedLease}:                 noRenewal,
+	{"Memcached add, delete", renewedLease}:     noRenewal,
+	{"naive SETNX", "pause"}:                    noLease,
+	{"naive SETNX", "pause with fencing token"}: noToken,
+	{"naive SETNX", "clock jump"}:               "its key has no expiry that a clock could bring forward",
 
 	{"SET NX PX, DEL", "pause with fencing token"}: noToken,
 	{"SET NX PX", "pause with fencing token"}:      noToken,

@@ -21,6 +21,7 @@ import (
 	"locklab/experiments/claims"
 	"locklab/internal/marked"
 	"locklab/report/html"
+	"locklab/report/outcome"
 )
 
 //go:embed *.md.tmpl
@@ -45,6 +46,7 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 		text := p.String()
 		return strings.ToUpper(text[:1]) + text[1:] + "."
 	},
+	"shown":     func(v experiments.Verdict) string { return outcome.Whole(v).Words },
 	"verdicts":  verdicts,
 	"generated": func() string { return "<!-- written by `make pages` from the code and a saved run; do not edit -->" },
 }).ParseFS(sources, "*.md.tmpl"))
@@ -117,7 +119,7 @@ func All(ctx context.Context, all []experiments.Experiment, runs []experiments.S
 	return made, err
 }
 
-// verdicts counts them, and names the experiments that are not as expected.
+// verdicts counts them, and names the experiments that are not as predicted.
 func verdicts(all []page) string {
 	expected := 0
 	var parts []string
@@ -131,7 +133,7 @@ func verdicts(all []page) string {
 			parts = append(parts, experiments.Number(p.Experiment.ID)+" "+p.Judgement.Verdict.String())
 		}
 	}
-	return strings.Join(append([]string{fmt.Sprintf("%d as expected", expected)}, parts...), ", ")
+	return strings.Join(append([]string{fmt.Sprintf("%d as predicted", expected)}, parts...), ", ")
 }
 
 // neighbours are the ids of the experiments before and after one; empty: there is none.

@@ -59,12 +59,12 @@ func TestPages(t *testing.T) {
 	}
 	for name, all := range map[string][]string{
 		"experiments/L03-foreign-unlock.md": {
-			"# L03 · Foreign unlock\n", "The claim. Verdict: **as expected**. The machine needed 2.5 times as long as a quiet one.",
+			"# L03 · Foreign unlock\n", "The claim. Verdict: **as predicted**. The machine needed 2.5 times as long as a quiet one.",
 			"**A2.** What is said.", "How it goes.",
 			"**Where our result differs from A2.** What | is wrong.", "## Known from elsewhere\n\nSaid by https://example.org.\n",
 			"`go run ./cmd/app lab run L03` (2 s on a quiet machine; needs Go only)",
-			"| control (control) | no violation | – | no violation in 1 trial | 1.0 s | as expected |",
-			"| DEL | violation | SET NX PX | violation in 1 of 1 trial | 3.0 s | as expected |",
+			"| control (control) | no violation | – | no violation in 1 trial | 1.0 s | as predicted |",
+			"| DEL | violation | SET NX PX | violation in 1 of 1 trial | 3.0 s | as predicted |",
 			"| variant | of | commands | ms until the next holder |", "| DEL | A | 7 (1 to 9) | 0.30 |",
 			"### DEL\n\n**A: it is violated.** The picture shows trial 1, the first with a violation.\n\n" +
 				"![DEL: A: it is violated](img/L03-foreign-unlock-del.svg)",
@@ -77,7 +77,7 @@ func TestPages(t *testing.T) {
 		"experiments/README.md": {
 			"## L · anatomy of a Redis lock", "- [L03 · Foreign unlock](L03-foreign-unlock.md)",
 			"| [L03-foreign-unlock](L03-foreign-unlock.md) **start here** | medium | 2 | What happens? | A2 | nothing |",
-			"The runs of these pages: 1 as expected.",
+			"The runs of these pages: 1 as predicted.",
 		},
 		"errata.md": {
 			"| A2 | What \\| is wrong | line 7: `del` | [L03-foreign-unlock](experiments/L03-foreign-unlock.md) |\n",
@@ -185,7 +185,7 @@ func TestPagesOfPartOfARun(t *testing.T) {
 		t.Error("a quiet machine is mentioned")
 	}
 	wantIn(t, string(made[path("README")]),
-		"The runs of these pages: 1 as expected, L04 not run yet, L05 unexpected.", "| nothing; some variants: etcd |")
+		"The runs of these pages: 1 as predicted, L04 not run yet, L05 unexpected.", "| nothing; some variants: etcd |")
 }
 
 // A name may have the signs of a link.

@@ -9,12 +9,12 @@ import (
 	"locklab/experiments"
 	"locklab/experiments/burst"
 	"locklab/internal/progress"
+	"locklab/report/outcome"
 	"locklab/versions"
 )
 
 // Bursts is what `app demo` and `app burst` print: two tables and what they mean.
 func Bursts(r *burst.Results, screen Screen) string {
-	colour := screen.Colour
 	number, several := "two", "both"
 	if n := r.Behind(); n > 2 {
 		number, several = fmt.Sprint(n), "more than one"
@@ -24,28 +24,81 @@ func Bursts(r *burst.Results, screen Screen) string {
 	if r.Redis == "" {
 		where = number + " instances behind " + r.URL
 	}
-	pageviews := NewTable("version", "lock", "final", "lost", "same", "both", "requests", "time", "A4", "verdict").
-		Right("final", "lost", "same", "both", "requests", "time", "A4")
-	orders := NewTable("version", "lock", "winners", "requests", "time", "verdict").Right("winners", "requests", "time")
-	for i, views := range r.Pageview {
+	pageviews, each, legend := pageviewTable(r, screen.Colour)
+	orders, eachOrder := orderTable(r, screen.Colour)
+	legend = fmt.Sprintf(samePair+` %s wrote%s
+ A4: the final value that the article reports, if any · same and both need not add up to lost: a later write may be lower`, several, legend)
+	parts := []any{
+		screen.Fit(fmt.Sprintf("%d simultaneous page views%s, %s, Redis %s%s", r.Users, each, where, r.Topology, redis), 0),
+		pageviews.In(screen), screen.Fit(legend, 0), ranges(r, screen), r.Drivers, eachOrder, orders.In(screen),
+		screen.Fit(explanation(r), 0),
+		screen.Fit(fmt.Sprintf("%s (%.1f s). %s", Verdict(r.Verdict, screen.Colour), float64(r.TookMS)/1000, meaning), len("Verdict: ")),
+	}
+	return fmt.Sprintf("%s\n\n%s\n\n%s\n%s\n%d drivers grab one order simultaneously%s\n\n%s\n\n%s\nVerdict: %s\n", parts...)
+}
+
+// pageviewTable has a row for each burst of page views. each says how many requests a process got, and legend what the column "requests"
+// is. If all rows have the same numbers, each has them, and there is no such column.
+func pageviewTable(r *burst.Results, colour bool) (t Table, each, legend string) {
+	var rows []burst.Judged
+	for _, views := range r.Pageview {
+		rows = append(rows, views.Judged)
+	}
+	header := []string{"version", "lock", "final", "same", "both", "ms", "A4", "verdict"}
+	if each = evenly(rows); each == "" {
+		header, legend = slices.Insert(header, 5, "requests"), " · requests: of each process"
+	}
+	t = NewTable(header...).Right("final", "same", "both", "requests", "ms", "A4")
+	for _, views := range r.Pageview {
 		article := views.Article
 		if r.Users != versions.ArticleUsers { // for which alone the article reports a value
 			article = "-"
 		}
-		pageviews.Row(burstName(r, views.Judged), views.Lock, views.Final, views.Lost, views.Inside, views.Across,
-			halves(views.PerInstance), inMS(views.TookMS), article, Verdict(views.Verdict, colour))
-		grabs := r.Order[i]
-		orders.Row(burstName(r, grabs.Judged), grabs.Lock, grabs.Winners,
-			halves(grabs.PerInstance), inMS(grabs.TookMS), Verdict(grabs.Verdict, colour))
+		cells := []any{
+			burstName(r, views.Judged), views.Lock, views.Final, views.Inside, views.Across, wholeMS(views.TookMS), article,
+			shown(outcome.ShortViews(views.Version, views.Counts, views.Verdict), colour),
+		}
+		if each == "" {
+			cells = slices.Insert(cells, 5, any(halves(views.PerInstance)))
+		}
+		t.Row(cells...)
 	}
-	legend := fmt.Sprintf(samePair+` %s wrote · requests: of each process
- A4: the final value that the article reports, if any · same and both need not add up to lost: a later write may be lower`, several)
-	parts := []any{
-		screen.Fit(fmt.Sprintf("%d simultaneous page views, %s, Redis %s%s", r.Users, where, r.Topology, redis), 0), pageviews.In(screen),
-		screen.Fit(legend, 0), ranges(r, screen), r.Drivers, orders.In(screen), screen.Fit(explanation(r), 0),
-		screen.Fit(fmt.Sprintf("%s (%.1f s). %s", r.Verdict, float64(r.TookMS)/1000, meaning), len("Verdict: ")),
+	return t, each, legend
+}
+
+// orderTable has a row for each burst of drivers. each is as in pageviewTable.
+func orderTable(r *burst.Results, colour bool) (t Table, each string) {
+	var rows []burst.Judged
+	for _, grabs := range r.Order {
+		rows = append(rows, grabs.Judged)
 	}
-	return fmt.Sprintf("%s\n\n%s\n\n%s\n%s\n%d drivers grab one order simultaneously\n\n%s\n\n%s\nVerdict: %s\n", parts...)
+	header := []string{"version", "lock", "ms", "verdict"}
+	if each = evenly(rows); each == "" {
+		header = slices.Insert(header, 2, "requests")
+	}
+	t = NewTable(header...).Right("requests", "ms")
+	for _, grabs := range r.Order {
+		cells := []any{
+			burstName(r, grabs.Judged), grabs.Lock, wholeMS(grabs.TookMS), shown(outcome.Winners(grabs.Winners, grabs.Verdict), colour),
+		}
+		if each == "" {
+			cells = slices.Insert(cells, 2, any(halves(grabs.PerInstance)))
+		}
+		t.Row(cells...)
+	}
+	return t, each
+}
+
+// evenly is how many requests each process got, if that is the same in all rows. Otherwise it is empty.
+func evenly(rows []burst.Judged) string {
+	if len(rows) == 0 {
+		return ""
+	}
+	first := halves(rows[0].PerInstance)
+	if first == "" || slices.ContainsFunc(rows, func(row burst.Judged) bool { return halves(row.PerInstance) != first }) {
+		return ""
+	}
+	return " (" + first + ")"
 }
 
 // TellBursts shows in a line how far the bursts of a plan are, from their events.
@@ -66,7 +119,7 @@ const samePair = " same: writes of a value that the same process had written bef
 // ranges says how far the runs of a version that loses updates lie apart: one run is no measure of it.
 func ranges(r *burst.Results, screen Screen) string {
 	chance := ""
-	if slices.ContainsFunc(r.Ranges, func(of burst.Range) bool { v, _ := versions.Find(of.Version); return v.Loses }) {
+	if slices.ContainsFunc(r.Ranges, func(of burst.Range) bool { v, _ := versions.Find(of.Version); return v.LosesUpdates }) {
 		chance = screen.Fit(" A4 reports one run. The final value of a version that loses updates differs from run to run.\n", 0)
 	}
 	switch {
@@ -103,10 +156,10 @@ func halves(perInstance map[string]int) string {
 	return strings.Join(counts, " + ")
 }
 
-// inMS is a time for a table.
-func inMS(ms float64) string { return fmt.Sprintf("%.0f ms", ms) }
+// wholeMS is a time for a column in milliseconds.
+func wholeMS(ms float64) string { return fmt.Sprintf("%.0f", ms) }
 
-// explanation says which requests were refused, which versions were left out, and what each version that did as expected shows.
+// explanation says which requests were refused, which versions were left out, and what each version that did as predicted shows.
 func explanation(r *burst.Results) string {
 	var b strings.Builder
 	for i, views := range r.Pageview {
@@ -122,7 +175,7 @@ func explanation(r *burst.Results) string {
 		if slices.ContainsFunc(r.Pageview, func(row burst.PageviewRow) bool {
 			return row.Version == v.Name && row.Verdict == experiments.AsExpected
 		}) {
-			b.WriteString(v.Shows + "\n")
+			b.WriteString(v.Explanation + "\n")
 		}
 	}
 	return b.String()

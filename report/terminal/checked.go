@@ -11,6 +11,7 @@ import (
 
 	"locklab/experiments"
 	"locklab/experiments/check"
+	"locklab/report/outcome"
 )
 
 // Checked is what `app lab check` prints: a table for each kind, and the reasons.
@@ -65,18 +66,19 @@ func ran(files []check.File, now time.Time) string {
 }
 
 func files(r *check.Result, colour bool) (pageviews, orders Table) {
-	pageviews = NewTable("file", "version", "users", "final", "lost", "same", "both", "p50", "p99", "max", "requests", "verdict").
-		Right("users", "final", "lost", "same", "both", "p50", "p99", "max")
-	orders = NewTable("file", "version", "users", "winners", "p50", "p99", "max", "requests", "verdict").
-		Right("users", "winners", "p50", "p99", "max")
+	pageviews = NewTable("file", "version", "users", "final", "same", "both", "p50", "p99", "max", "requests", "verdict").
+		Right("users", "final", "same", "both", "p50", "p99", "max")
+	orders = NewTable("file", "version", "users", "p50", "p99", "max", "requests", "verdict").
+		Right("users", "p50", "p99", "max")
 	for _, f := range r.Files {
 		p50, p99, longest := cellsOf(f.Time)
-		requests, verdict := perInstance(f), Verdict(f.Verdict, colour)
+		requests := perInstance(f)
 		if v := f.Pageview; v != nil {
-			pageviews.Row(f.File, f.Version, f.Users, v.Final, v.Lost, v.Inside, v.Across, p50, p99, longest, requests, verdict)
+			verdict := shown(outcome.ShortViews(f.Version, *v, f.Verdict), colour)
+			pageviews.Row(f.File, f.Version, f.Users, v.Final, v.Inside, v.Across, p50, p99, longest, requests, verdict)
 		}
 		if f.Order != nil {
-			orders.Row(f.File, f.Version, f.Users, f.Order.Winners, p50, p99, longest, requests, verdict)
+			orders.Row(f.File, f.Version, f.Users, p50, p99, longest, requests, shown(outcome.Winners(f.Order.Winners, f.Verdict), colour))
 		}
 	}
 	return pageviews, orders
@@ -91,6 +93,9 @@ func cellsOf(t *check.Times) (p50, p99, longest string) {
 	}
 	return inMS(t.P50MS), p99, inMS(t.MaxMS)
 }
+
+// inMS is a time for a table.
+func inMS(ms float64) string { return wholeMS(ms) + " ms" }
 
 func perInstance(f check.File) string {
 	var counts []string

@@ -18,13 +18,13 @@ func Experiment(e experiments.Experiment, program string, screen Screen) string 
 	if e.Drawing != "" {
 		fmt.Fprintf(&d, "\nDrawing\n%s\n", Indent(e.Drawing))
 	}
-	t := NewTable("variant", "expected", "row of the matrix")
+	t := NewTable("variant", "predicted", "row of the matrix")
 	for i, v := range e.Variants {
 		t.Row(variantTitle(v.Name, i == 0), v.Expect, v.Strategy)
 	}
 	fmt.Fprintf(&d, "\n%s\n", t.In(screen))
 	for _, i := range e.Interleavings {
-		d.part("Every interleaving of the steps of "+i.Lock.Name, "expected: "+i.Expect.String())
+		d.part("Every interleaving of the steps of "+i.Lock.Name, "predicted: "+i.Expect.String())
 	}
 	d.part("In the matrix", e.Anomaly)
 	d.part("Why", e.Why)

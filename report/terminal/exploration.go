@@ -7,17 +7,14 @@ import (
 	"locklab/experiments"
 	"locklab/experiments/steps"
 	"locklab/history"
+	"locklab/report/outcome"
 )
 
 // Exploration is what `app lab explore` prints: a line for each lock, and the shortest interleaving that violates.
 func Exploration(x *experiments.Exploration, screen Screen) string {
-	t := NewTable("lock", "what may happen", "looked for", "all interleavings", "verdict")
+	t := NewTable("lock", "what may happen", "looked for", "verdict")
 	for _, l := range x.Locks {
-		verdict := Trusted("not claimed")
-		if l.Verdict != nil {
-			verdict = Verdict(*l.Verdict, screen.Colour)
-		}
-		t.Row(l.Lock, l.MayHappen(), l.Violation, l.String(), verdict)
+		t.Row(l.Lock, l.MayHappen(), l.Violation, shown(outcome.Explored(l), screen.Colour))
 	}
 	parts := []string{screen.Wrap(x.Experiment+": "+x.Claim, 0), t.In(screen)}
 	for _, l := range x.Locks {

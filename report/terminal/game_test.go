@@ -53,7 +53,8 @@ func TestExploration(t *testing.T) {
 	x.Locks[0].Command, x.Locks[1].Verdict = "app lab step L03", nil
 	text := Exploration(x, Screen{})
 	for _, says := range []string{
-		"L03-made: The claim.\n\n", "violation in 62 of 136 interleavings   as expected", "no violation in all 136 interleavings  not claimed",
+		"L03-made: The claim.\n\n", "  violation in 62 of 136 interleavings, as predicted ✓\n",
+		"  no violation in all 136 interleavings, not claimed\n",
 		"SET NX PX, DEL: the shortest complete interleaving in which " + string(steps.NonOwnerUnlock) + "\n\n  " + x.Locks[0].Shortest + "\n",
 		"\n  app lab step L03\n",
 	} {

@@ -45,7 +45,7 @@ func TestTheWorkThatIsOver(t *testing.T) {
 	over(b, 1500*time.Millisecond)
 	p.Tell(experiments.TrialBegan{Experiment: alone.ID, Variant: "begins", Trial: 1, Trials: 3})
 	want(0.5)
-	if end := "2/3 L2: as expected (1.5 s)\n3/3 L3: begins, trial 1 of 3\n"; !strings.HasSuffix(out.String(), end) {
+	if end := "2/3 L2: as predicted (1.5 s)\n3/3 L3: begins, trial 1 of 3\n"; !strings.HasSuffix(out.String(), end) {
 		t.Errorf("%q, want %q at its end", out.String(), end)
 	}
 

@@ -8,6 +8,7 @@ import (
 
 	"locklab/experiments"
 	"locklab/history"
+	"locklab/report/outcome"
 )
 
 // Results is what `app lab run` prints: a table of verdicts, the evidence, and how to reproduce it.
@@ -80,18 +81,18 @@ func measurements(r experiments.Record, screen Screen) string {
 
 // runsTable has a row for each variant of each run.
 func runsTable(runs []experiments.Result, colour bool) Table {
-	t := NewTable("experiment", "variant", "expected", "seen", "time", "verdict").Right("time")
+	t := NewTable("experiment", "variant", "time", "verdict").Right("time")
 	for _, run := range runs {
 		if len(run.Judgement.Variants) == 0 {
-			t.Row(nameOf(run), "", "", "", "", Verdict(run.Judgement.Verdict, colour))
+			t.Row(nameOf(run), "", "", Verdict(run.Judgement.Verdict, colour))
 		}
 		name := nameOf(run)
 		for _, v := range run.Judgement.Variants {
-			seconds, verdict := fmt.Sprintf("%.1f s", run.Record.TookBy(v.Name).Seconds()), any(Verdict(v.Verdict, colour))
+			seconds := fmt.Sprintf("%.1f s", run.Record.TookBy(v.Name).Seconds())
 			if v.LeftOut != "" { // the verdict of the run does not count it
-				seconds, verdict = "", ""
+				seconds = ""
 			}
-			t.Row(name, variantTitle(v.Name, v.Control), v.Expect, v.Seen(), seconds, verdict)
+			t.Row(name, variantTitle(v.Name, v.Control), seconds, shown(outcome.Variant(v), colour))
 			name = ""
 		}
 	}
@@ -109,7 +110,7 @@ func variantTitle(name string, control bool) string {
 // nameOf is the experiment's id, or where the run is that is not known to be one's.
 func nameOf(r experiments.Result) string { return cmp.Or(r.Judgement.Experiment, r.Dir) }
 
-// evidence says why a verdict is not as expected, and draws what shows it. Of a single run it draws the expected violations as well.
+// evidence says why a verdict is not as predicted, and draws what shows it. Of a single run it draws the predicted violations as well.
 func evidence(runs []experiments.Result, screen Screen) string {
 	var b strings.Builder
 	for _, run := range runs {
@@ -146,17 +147,22 @@ func times(r *experiments.Results) Table {
 	return t
 }
 
-// meaning says what "as expected" means; it stands beside every verdict.
-const meaning = `"As expected" means: no violation in this run, or one where it was expected.`
+// meaning says what "as predicted" means; it stands beside every verdict.
+const meaning = `"As predicted" means: what should fail did, and nothing else failed in this run.`
 
-// Verdict is a verdict in green, red or yellow, where colours are on.
+// colours are those of the tones. A neutral outcome has none.
+var colours = map[outcome.Tone]Colour{
+	outcome.Good: Green, outcome.Bad: Red, outcome.Alarm: Alarm, outcome.Unclear: Yellow,
+}
+
+// Verdict is the verdict of a whole run, for a sentence.
 func Verdict(v experiments.Verdict, on bool) Trusted {
-	colour := Yellow
-	switch v {
-	case experiments.AsExpected:
-		colour = Green
-	case experiments.Unexpected:
-		colour = Red
-	}
-	return Paint(v.String(), colour, on)
+	o := outcome.Whole(v)
+	return Paint(o.Words, colours[o.Tone], on)
+}
+
+// shown is an outcome as a table shows it. Its colour says whether it is good for the reader, and its check mark that it was predicted.
+func shown(o outcome.Outcome, on bool) Trusted {
+	sign := map[outcome.Tone]string{outcome.Good: " ✓", outcome.Bad: " ✓", outcome.Alarm: " ✗"}[o.Tone]
+	return Paint(o.Words+sign, colours[o.Tone], on)
 }

@@ -1,9 +1,11 @@
 package terminal
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"locklab/experiments"
 	"locklab/experiments/burst"
@@ -80,19 +82,19 @@ func TestTheListGivesNoAnswerAway(t *testing.T) {
 	}
 }
 
-// A run that is not as expected says why, and no other.
+// A run that is not as predicted says why, and no other.
 func TestResultsSayWhy(t *testing.T) {
 	runs := make([]experiments.Result, 2)
 	runs[0].Judgement = experiments.Judgement{Experiment: "L98-lost", Verdict: experiments.Unexpected, Why: "one update is lost"}
 	runs[1].Judgement = experiments.Judgement{Experiment: "L99-kept", Verdict: experiments.AsExpected}
 	text := Results(&experiments.Results{Runs: runs}, Screen{})
-	if !strings.Contains(text, "L98-lost: unexpected: one update is lost\n") || strings.Contains(text, "L99-kept: as expected:") {
+	if !strings.Contains(text, "L98-lost: unexpected: one update is lost\n") || strings.Contains(text, "L99-kept: as predicted:") {
 		t.Errorf("the reasons are wrong in\n%s", text)
 	}
 }
 
 // An empty line stands before the next table, whether a counterexample or a reason is the last that explains a run. Of several runs those
-// as expected are not explained.
+// as predicted are not explained.
 func TestAnEmptyLineEndsTheReasons(t *testing.T) {
 	run := func(j experiments.Judgement) experiments.Result {
 		return experiments.Result{Saved: experiments.Saved{Judgement: j}}
@@ -111,12 +113,12 @@ func TestAnEmptyLineEndsTheReasons(t *testing.T) {
 	}
 	for _, runs := range [][]experiments.Result{nil, {counterexample, counterexample}} {
 		if text := evidence(runs, Screen{}); text != "" {
-			t.Errorf("%d runs as expected are explained by %q", len(runs), text)
+			t.Errorf("%d runs as predicted are explained by %q", len(runs), text)
 		}
 	}
 }
 
-// A file that is not as expected says why, and no other.
+// A file that is not as predicted says why, and no other.
 func TestACheckSaysWhy(t *testing.T) {
 	times := &check.Times{P50MS: 5, MaxMS: 70}
 	r := &check.Result{Files: []check.File{
@@ -169,7 +171,7 @@ func TestResultsShowACurve(t *testing.T) {
 }
 
 // One run is no measure of what is left to chance: several show how far they lie apart. Refused requests of stale holders are named. The
-// article's value stands beside a burst of as many users, and each version that is as expected says what it shows.
+// article's value stands beside a burst of as many users, and each version that is as predicted says what it shows.
 func TestBurstsShowTheRangeOfTheRounds(t *testing.T) {
 	row := func(name string, stale int) burst.Judged { return burst.Judged{Round: 1, Version: name, Stale: stale} }
 	v1, _ := versions.Find("v1")
@@ -179,10 +181,10 @@ func TestBurstsShowTheRangeOfTheRounds(t *testing.T) {
 		Pageview: []burst.PageviewRow{{Judged: row("v1", 0), Article: "34"}, {Judged: row("v3", 1)}},
 		Order:    []burst.OrderRow{{Judged: row("v1", 0)}, {Judged: row("v3", 2)}},
 	}
-	r.Pageview[0].Verdict = experiments.AsExpected
+	r.Pageview[0].Verdict, r.Pageview[0].Lost = experiments.AsExpected, 632
 	for rounds, wants := range map[int][]string{
-		1: {"differs from run to run", "--rounds 10", "v3: 1 page views and 2 drivers were refused", "0 ms 34 as expected", v1.Shows},
-		3: {"The range of 3 rounds", "0 ms - as expected", "v1 5 40 1–2", "v3 666 666 1 ", "differs from run to run", "v3 #1: 1 page views"},
+		1: {"differs from run to run", "--rounds 10", "v3: 1 page views and 2 drivers were refused", "0 34 632 lost, as predicted", v1.Explanation},
+		3: {"The range of 3 rounds", "0 - 632 lost, as predicted", "v1 5 40 1–2", "v3 666 666 1 ", "differs from run to run", "v3 #1: 1 page views"},
 	} {
 		if r.Rounds, r.Users = rounds, map[int]int{1: versions.ArticleUsers, 3: 20}[rounds]; rounds > 1 {
 			r.Ranges = []burst.Range{
@@ -194,13 +196,96 @@ func TestBurstsShowTheRangeOfTheRounds(t *testing.T) {
 		if strings.Contains(text, "v1: 0 page views") {
 			t.Errorf("a version without a refusal names none: %s", text)
 		}
-		if strings.Contains(text, v3.Shows) {
-			t.Errorf("a version that is not as expected shows something: %s", text)
+		if strings.Contains(text, v3.Explanation) {
+			t.Errorf("a version that is not as predicted shows something: %s", text)
 		}
 		for _, says := range wants {
 			if !strings.Contains(text, says) {
 				t.Errorf("%d rounds: no %q in %s", rounds, says, text)
 			}
 		}
+	}
+}
+
+// What was lost is never in the good colour, although it was predicted, and what was kept is. Both say in words that they were predicted, so
+// that a file needs no colour. What nobody predicted looks different from both, and so does what shows nothing.
+func TestAPredictedLossIsNeverGreen(t *testing.T) {
+	row := func(version string, v experiments.Verdict) burst.Judged {
+		return burst.Judged{Version: version, Verdict: v, PerInstance: map[string]int{"a": 333, "b": 333}}
+	}
+	r := &burst.Results{Users: 666, Drivers: 20, Rounds: 1, Verdict: experiments.Unexpected}
+	for _, of := range []struct {
+		burst.Judged
+		lost, winners int
+	}{
+		{row("v1", experiments.AsExpected), 648, 20},
+		{row("v3", experiments.AsExpected), 0, 1},
+		{row("v4", experiments.Unexpected), 3, 2},
+		{row("v2", experiments.Inconclusive), 0, 1},
+	} {
+		r.Pageview = append(r.Pageview, burst.PageviewRow{Judged: of.Judged, Counts: burst.Counts{Final: int64(666 - of.lost), Lost: of.lost}})
+		r.Order = append(r.Order, burst.OrderRow{Judged: of.Judged, Winners: of.winners})
+	}
+	variant := func(name string, v experiments.Verdict, violations int) experiments.VariantJudgement {
+		return experiments.VariantJudgement{Name: name, Verdict: v, Trials: 3, Violations: violations}
+	}
+	runs := &experiments.Results{Runs: []experiments.Result{{Saved: experiments.Saved{Judgement: experiments.Judgement{
+		Experiment: "L99", Variants: []experiments.VariantJudgement{
+			variant("kept", experiments.AsExpected, 0), variant("lost", experiments.AsExpected, 3),
+			variant("broken", experiments.Unexpected, 1), variant("idle", experiments.Inconclusive, 0),
+		},
+	}}}}}
+	files := &check.Result{Files: []check.File{
+		{Version: "v1", Verdict: experiments.AsExpected, Pageview: &burst.Counts{Lost: 648}},
+		{Version: "v1", Verdict: experiments.AsExpected, Order: &check.Order{Winners: 20}},
+	}}
+	for words, colour := range map[string]Colour{
+		"648 lost, as predicted ✓": Red, "20 winners, 19 too many, as predicted ✓": Red, "violation in 3 of 3 trials, as predicted ✓": Red,
+		"none lost, as predicted ✓": Green, "one winner, as predicted ✓": Green, "no violation in 3 trials, as predicted ✓": Green,
+		"3 lost, unexpected ✗": Alarm, "2 winners, 1 too many, unexpected ✗": Alarm, "violation in 1 of 3 trials, unexpected ✗": Alarm,
+		"none lost, inconclusive": Yellow, "one winner, inconclusive": Yellow, "no violation in 3 trials, inconclusive": Yellow,
+	} {
+		printed := func(s Screen) string { return Bursts(r, s) + Results(runs, s) + Checked(files, s) }
+		painted, plain := printed(Screen{Colour: true}), printed(Screen{})
+		if all := strings.Count(painted, words); all == 0 || all != strings.Count(painted, string(Paint(words, colour, true))) {
+			t.Errorf("%q is not always in the colour %q in\n%s", words, colour, painted)
+		}
+		if !strings.Contains(plain, words) || strings.Contains(plain, "\x1b") {
+			t.Errorf("without colours it does not say %q:\n%s", words, plain)
+		}
+	}
+}
+
+// The tables of a demo fit a terminal of 80 columns: each row is a line. How many requests each process got stands above the table when all
+// versions have the same numbers, and otherwise in a column.
+func TestTheTablesOfADemoFitATerminal(t *testing.T) {
+	r := &burst.Results{Users: 666, Drivers: 20, Rounds: 1, Redis: "redis-server", Topology: "single"}
+	add := func(version string, lost, winners int, halves map[string]int) {
+		v, _ := versions.Find(version)
+		row := burst.Judged{Version: version, Lock: v.Title, Verdict: experiments.AsExpected, TookMS: 274, PerInstance: halves}
+		r.Pageview = append(r.Pageview, burst.PageviewRow{
+			Judged: row, Article: v.ArticleValue, Counts: burst.Counts{Final: int64(666 - lost), Lost: lost, Inside: lost, Across: lost},
+		})
+		r.Order = append(r.Order, burst.OrderRow{Judged: row, Winners: winners})
+	}
+	add("v2", 275, 2, map[string]int{"a": 333, "b": 333})
+	add("v3", 0, 1, map[string]int{"a": 333, "b": 333})
+	text := Bursts(r, Screen{Columns: 80})
+	for line := range strings.Lines(text) {
+		if n := utf8.RuneCountInString(strings.TrimSpace(line)); n > 80 {
+			t.Errorf("this line has %d columns: %s", n, line)
+		}
+	}
+	for _, row := range []string{`v2  +process mutex .+ 275 lost, as predicted ✓`, `v2  +process mutex .+ 2 winners, 1 too many, as predicted ✓`} {
+		if !regexp.MustCompile(row).MatchString(text) {
+			t.Errorf("no line %q in\n%s", row, text)
+		}
+	}
+	if !strings.Contains(text, "666 simultaneous page views (333 + 333), ") || strings.Contains(text, "requests:") {
+		t.Errorf("the requests of each process are not above the table:\n%s", text)
+	}
+	add("v4", 0, 1, map[string]int{"a": 222, "b": 444})
+	if text = Bursts(r, Screen{}); !strings.Contains(text, "  222 + 444  ") || !strings.Contains(text, "· requests: of each process") {
+		t.Errorf("the requests of each process have no column:\n%s", text)
 	}
 }

@@ -60,11 +60,16 @@ func (s Screen) wrapPainted(words string, taken int) string {
 	return wrapped
 }
 
-// The colours of [Paint].
+// Colour is one of [Paint], as a terminal is told.
+type Colour string
+
+// The colours of [Paint]. Green is for what is good for the reader, and Red for a loss. Alarm, white on red, is for a loss that nobody
+// predicted.
 const (
-	Green  = text.FgGreen
-	Yellow = text.FgYellow
-	Red    = text.FgRed
+	Green  Colour = "32"
+	Yellow Colour = "33"
+	Red    Colour = "31"
+	Alarm  Colour = "97;41"
 )
 
 // Trusted is text that a table shows as it is. It may contain colours and line breaks.
@@ -187,15 +192,15 @@ func Beside(left, right string) string {
 	return trimmed(t.Render())
 }
 
-// Paint colours words, where colours are on.
-func Paint(words string, colour text.Color, on bool) Trusted {
-	if !on {
+// Paint colours words, where colours are on. Without a colour they stay as they are.
+func Paint(words string, colour Colour, on bool) Trusted {
+	if !on || colour == "" {
 		return Trusted(words)
 	}
-	return Trusted(fmt.Sprintf("\x1b[%dm%s\x1b[0m", colour, words))
+	return Trusted(fmt.Sprintf("\x1b[%sm%s\x1b[0m", colour, words))
 }
 
-var paint = regexp.MustCompile("\x1b\\[\\d+m(.+?)\x1b\\[0m") // as [Paint] does
+var paint = regexp.MustCompile("\x1b\\[[\\d;]+m(.+?)\x1b\\[0m") // as [Paint] does
 
 var blanks = regexp.MustCompile(`(?m) +$`)
 

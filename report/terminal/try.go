@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/text"
-
 	"locklab/experiments"
 	"locklab/experiments/try"
 	"locklab/history"
@@ -67,13 +65,10 @@ func measured(c *try.Scorecard) Table {
 	return t
 }
 
-// State is a result in green, red or yellow, where colours are on.
+// State is a result in green, red or yellow, where colours are on. One that was only measured is neither good nor bad.
 func State(s try.State, on bool) Trusted {
-	colour := map[try.State]text.Color{try.Holds: Green, try.OnlyMeasured: Green, try.Violated: Red}[s]
-	if colour == 0 {
-		colour = Yellow
-	}
-	return Paint(string(s), colour, on)
+	colours := map[try.State]Colour{try.Holds: Green, try.Violated: Red, try.Inconclusive: Yellow, try.NotClaimed: Yellow}
+	return Paint(string(s), colours[s], on)
 }
 
 // Tried is what `app lab try --list` prints.

@@ -1,70 +1,88 @@
-// Package topologies writes the page that compares the Redis topologies, versions and load tools in containers.
+// Package topologies writes the tables that compare the Redis topologies, versions and load tools in containers.
 package topologies
 
 import (
-	_ "embed"
 	"fmt"
 	"io"
 	"maps"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
-	"text/template"
 	"time"
 
 	"locklab/experiments"
 	"locklab/experiments/containers"
 	"locklab/experiments/loadtool"
 	"locklab/internal/marked"
-	"locklab/versions"
+	"locklab/report/outcome"
 )
 
-//go:embed page.md.tmpl
-var pageSource string
-
-var page = template.Must(template.New("page").Funcs(template.FuncMap{
-	"join":     strings.Join,
-	"seconds":  func(d time.Duration) string { return fmt.Sprintf("%.0f s", d.Seconds()) },
-	"minutes":  func(d time.Duration) string { return fmt.Sprintf("%.0f minutes", d.Minutes()) },
-	"versions": byVersion,
-	"statuses": statuses,
-	"readable": func(o containers.Outage) string { return after(o, o.ReadAfter) },
-	"back":     func(o containers.Outage) string { return after(o, o.BackAfter) },
-	"machine":  machine,
-}).Parse(pageSource))
-
-// Page writes what was seen in Markdown: the part of docs/topologies.md that no hand writes.
-func Page(w io.Writer, r *containers.Result) error { return page.Execute(w, r) }
-
-// machine is where it ran.
-func machine() string {
-	return fmt.Sprintf("%s/%s, %d processors", runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
-}
-
-// row is what a version showed: the final value with each tool, and then the winners.
-type row struct {
-	Claim versions.Version
-	Cells []string
-	Agree bool
-}
-
-// byVersion joins the page views and the order of each version. A dash is in place of what was not run.
-func byVersion(t containers.Topology, tools int) (all []row) {
-	for _, of := range t.Rows {
-		at := slices.IndexFunc(all, func(r row) bool { return r.Claim.Name == of.Claim.Name })
-		if at < 0 {
-			at, all = len(all), append(all, row{Claim: of.Claim, Cells: slices.Repeat([]string{"–"}, 2*tools), Agree: true})
+// Page writes the tables of docs/topologies.md in Markdown, each with a heading.
+func Page(w io.Writer, r *containers.Result) error {
+	var ready, bursts, killed [][]string
+	for _, t := range r.Topologies {
+		ready = append(ready, []string{t.Name, fmt.Sprintf("%.0f s", t.Ready.Seconds()), outcome.Whole(t.Verdict()).Words})
+		bursts = append(bursts, burstRows(t, len(r.Tools))...)
+		killed = append(killed, outageRow(t.Name, t.Outage))
+	}
+	columns := []string{"topology", "version", "lock"}
+	for _, of := range []string{"final, ", "winners, "} {
+		for _, tool := range r.Tools {
+			columns = append(columns, of+tool)
 		}
-		first := 0
+	}
+	columns = append(columns, "agree")
+	_, err := fmt.Fprintf(w, "%s\n%s\n## Bursts while all servers run\n\n%s\n## The master dies during a burst\n\n%s",
+		caption(r), marked.Table(1, []string{"topology", "ready after", "verdict"}, ready), marked.Table(3, columns, bursts),
+		marked.Table(3, []string{"topology", "killed", "answers", "confirmed", "counter", "lost", "readable", "confirms"}, killed))
+	return err
+}
+
+// caption says when, where and with what the containers ran.
+func caption(r *containers.Result) string {
+	return marked.Table(2, []string{"measured", r.Began.UTC().Format("2006-01-02")}, [][]string{
+		{"took", fmt.Sprintf("%.0f minutes", r.Ended.Sub(r.Began).Minutes())},
+		{"program", r.Build},
+		{"machine", fmt.Sprintf("%s/%s, %d processors", runtime.GOOS, runtime.GOARCH, runtime.NumCPU())},
+		{"page views, drivers", fmt.Sprintf("%d, %d", r.Users, r.Drivers)},
+		{"lease", r.Lease},
+		{"verdict", "**" + outcome.Whole(r.Verdict()).Words + "**"},
+	})
+}
+
+// burstRows has a row for each version: the final value with each tool, and then the winners. A dash is in place of what was not run.
+func burstRows(t containers.Topology, tools int) (rows [][]string) {
+	const first = 3 // columns before the final values
+	for _, of := range t.Rows {
+		at := slices.IndexFunc(rows, func(row []string) bool { return row[1] == of.Claim.Name })
+		if at < 0 {
+			row := slices.Concat([]string{t.Name, of.Claim.Name, of.Claim.Title}, slices.Repeat([]string{"–"}, 2*tools), []string{"yes"})
+			at, rows = len(rows), append(rows, row)
+		}
+		column := first
 		if of.Kind == loadtool.Order {
-			first = tools
+			column += tools
 		}
 		for i, c := range of.Cells {
-			all[at].Cells[first+i] = final(c)
+			rows[at][column+i] = final(c)
 		}
-		all[at].Agree = all[at].Agree && of.Agree()
+		if !of.Agree() {
+			rows[at][first+2*tools] = "**no**"
+		}
 	}
-	return all
+	return rows
+}
+
+func outageRow(topology string, o containers.Outage) []string {
+	counter := "gone"
+	if o.ReadAfter > 0 {
+		counter = strconv.FormatInt(o.Final, 10)
+	}
+	return []string{
+		topology, o.Killed, statuses(o), strconv.Itoa(len(o.Writes)), counter, strconv.Itoa(o.Lost()), after(o, o.ReadAfter),
+		after(o, o.BackAfter),
+	}
 }
 
 func final(c containers.Cell) string {

@@ -12,6 +12,7 @@ import (
 	"locklab/versions"
 )
 
+// The tables have what each topology, version and tool showed.
 func TestPage(t *testing.T) {
 	ended := func(final int64) loadtool.Record {
 		return loadtool.Record{Pageview: &burst.Views{Users: 4, Final: final}, Time: loadtool.Times{Max: 1500 * time.Microsecond}}
@@ -43,15 +44,15 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"| version | lock | final, ours | final, k6 | winners, ours | winners, k6 | agree |",
-		"| v3 | Redis lock | 4 | 3 **unexpected**: a view is lost | 1 | 1 (2) | **no** |",
-		"| v1 |  | – | – | 0 (3) **inconclusive**: a; b\\|c | – | yes |",
-		"Ready 12 s after the command.",
+		"| topology | version | lock | final, ours | final, k6 | winners, ours | winners, k6 | agree |",
+		"| cluster | v3 | Redis lock | 4 | 3 **unexpected**: a view is lost | 1 | 1 (2) | **no** |",
+		"| cluster | v1 |  | – | – | 0 (3) **inconclusive**: a; b\\|c | – | yes |",
+		"| cluster | 12 s | unexpected |",
 		"| cluster | cluster-2 | 1 × none, 5 × 200, 2 × 503 | 5 | 3 | 2 | 1.5 s | **not within 60 s** |",
 		"| single | redis-single |  | 0 | gone | 0 | never | never |",
 		"| master-slave | redis-1 |  | 4 | gone | 4 | never | never |",
-		"Verdict of all of it: **unexpected**",
-		"(30s)",
+		"| verdict | **unexpected** |",
+		"| lease | 30s |",
 	} {
 		if !strings.Contains(page.String(), want) {
 			t.Errorf("the page lacks %q", want)

@@ -18,16 +18,16 @@ var L05 = experiments.Experiment{
 	Claim:    "When work takes longer than the lease, two clients work simultaneously; renewal prevents it while the holder can renew.",
 	Level:    experiments.Medium,
 	Start:    true,
-	Anomaly:  "lease expired during work",
+	Anomaly:  clients.FixedLease,
 	Schedule: experiments.Schedule{Takes: 31 * time.Second},
 	Check:    history.Counter,
 	Variants: slices.Concat([]experiments.Variant{
 		{Name: "short work", Run: clients.WorkBesideWaiter(clients.LongLease, 0, time.Minute)},
 		{
-			Name: "long work", Expect: experiments.Sometimes,
+			Name: "long work", Expect: experiments.Sometimes, Strategy: "v3",
 			Run: clients.WorkBesideWaiter(clients.LongLease, 3*workLease, workLease),
 		},
-		{Name: "long work, renewed", Strategy: "v3", Run: renewedWork(lockstrategy.NameRedis)},
+		{Name: "long work, renewed", Strategy: "v3", Anomaly: clients.RenewedLease, Run: renewedWork(lockstrategy.NameRedis)},
 		{
 			Name: "long work: SET NX PX", Expect: experiments.Sometimes, Strategy: "SET NX PX",
 			Run: clients.Interleaving(naive.Compare, clients.ExpiredDuringWork),
@@ -36,7 +36,22 @@ var L05 = experiments.Experiment{
 			Name: "long work: SET NX PX, DEL", Expect: experiments.Sometimes, Strategy: "SET NX PX, DEL",
 			Run: clients.Interleaving(naive.PlainDEL, clients.ExpiredDuringWork),
 		},
-	}, clients.OtherLocks("long work, renewed", renewedWork)),
+	}, fixedLease(clients.OtherLocks("long work", fixedWork)), renewedLease(clients.OtherLocks("long work, renewed", renewedWork))),
+}
+
+// fixedLease expects a violation of each variant: its lease ends during the work.
+func fixedLease(variants []experiments.Variant) []experiments.Variant {
+	for i := range variants {
+		variants[i].Expect = experiments.Sometimes
+	}
+	return variants
+}
+
+func renewedLease(variants []experiments.Variant) []experiments.Variant {
+	for i := range variants {
+		variants[i].Anomaly = clients.RenewedLease
+	}
+	return variants
 }
 
 // workLease is the lease that is not renewed.
@@ -47,5 +62,14 @@ func renewedWork(strategy string) experiments.Scenario {
 	return func(ctx context.Context, t *experiments.Trial) {
 		s, lease := clients.StartLock(ctx, t, strategy), t.Scaled(clients.LeaseOf(strategy))
 		clients.WorkBeside(ctx, s.NewClient(ctx, "A", lease), s.NewClient(ctx, "B", lease), 3*lease)
+	}
+}
+
+// fixedWork is the same work under a lease that the holder has named, which is not renewed.
+func fixedWork(strategy string) experiments.Scenario {
+	return func(ctx context.Context, t *experiments.Trial) {
+		s, lease := clients.StartLock(ctx, t, strategy), t.Scaled(clients.LeaseOf(strategy))
+		a, b := s.NewClient(ctx, "A", lease), s.NewClient(ctx, "B", lease)
+		clients.WorkBeside(ctx, a, b, 3*lease, lockstrategy.LeaseFor(lease))
 	}
 }

@@ -30,7 +30,7 @@ var L17 = experiments.Experiment{
 			Run: monitored(tracedWork, "exists publish", "… B B B B", ""),
 		},
 		{
-			Name: "the same times, renewed: v3", Strategy: "v3", Anomaly: "lease expired during work", Trials: 2,
+			Name: "the same times, renewed: v3", Strategy: "v3", Anomaly: clients.RenewedLease, Trials: 2,
 			Run: clients.WorkBesideWaiter(tracedLease, tracedWork, 0),
 		},
 	},

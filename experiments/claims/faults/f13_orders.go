@@ -106,7 +106,7 @@ func (x *orders) grab(
 		all.Go(func() {
 			arrived := sync.OnceFunc(arrived)
 			defer arrived()
-			store := x.store.ThinkingUntil(func(ctx context.Context) error {
+			store := x.store.WithThink(func(ctx context.Context) error {
 				arrived()
 				return think(ctx)
 			})

@@ -41,7 +41,7 @@ func grabsOfAll(wait string) experiments.Scenario {
 	return func(ctx context.Context, t *experiments.Trial) {
 		s := services.Service{Version: "v4", Wait: wait} // it starts the servers of all versions
 		target := s.Start(ctx, t)
-		for _, name := range versions.Defaults() {
+		for _, name := range versions.DefaultNames() {
 			v, _ := versions.Find(name)
 			t.Note("lab", fmt.Sprintf("%s: %s", v.Name, v.Title))
 			s.Version = v.Name
@@ -78,7 +78,7 @@ func grabsOfListing(ctx context.Context, t *experiments.Trial) {
 		store, err := order.OpenStore(ctx, order.Config{Database: services.SQLite(t, "orders.db")})
 		t.Must(err)
 		t.Cleanup(store.Close)
-		server := httptest.NewServer((&listing{name, x.Conn, store.Thinking(t.Scaled(services.Think))}).handler())
+		server := httptest.NewServer((&listing{name, x.Conn, store.WithThinkTime(t.Scaled(services.Think))}).handler())
 		t.Cleanup(func() error { server.Close(); return nil })
 		instances = append(instances, &stack.Instance{URL: server.URL})
 	}

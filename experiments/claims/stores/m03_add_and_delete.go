@@ -29,7 +29,7 @@ var M03 = experiments.Experiment{
 		},
 		{Name: "owner dead: add, delete", Strategy: addDelete, Anomaly: "orphaned lock", Trials: 1, Run: deadOwner},
 		{
-			Name: "work longer than the item: add, delete", Strategy: addDelete, Anomaly: "lease expired during work",
+			Name: "work longer than the item: add, delete", Strategy: addDelete, Anomaly: clients.FixedLease,
 			Expect: experiments.Sometimes, Trials: 1, Run: lockedWhile(addForASecond, itemEnds),
 		},
 		{

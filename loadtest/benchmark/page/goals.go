@@ -136,13 +136,16 @@ func across(a, b string, of benchfile.Figure) measure {
 	}}
 }
 
+// notMeasured is in the last column of a goal without a figure.
+const notMeasured = "not measured"
+
 // judged is a goal as the page prints it.
 type judged struct{ Goal, Bound, Measured, Met string }
 
 // judge compares g with the figures. A goal is not met when a waiter was not served or an update was lost.
 func (g goal) judge(all benchfile.Runs) judged {
 	sign := map[bool]string{false: "≤", true: "≥"}[g.bound.least]
-	j := judged{g.text, fmt.Sprintf("%s %s%s", sign, benchfile.Digits(g.bound.value), g.of.unit), "–", "not measured"}
+	j := judged{g.text, fmt.Sprintf("%s %s%s", sign, benchfile.Digits(g.bound.value), g.of.unit), "–", notMeasured}
 	if value, ok := g.of.figure(all); ok {
 		j.Measured, j.Met = benchfile.Digits(value)+g.of.unit, "no"
 		if value == g.bound.value || (value > g.bound.value) == g.bound.least {

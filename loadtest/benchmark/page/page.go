@@ -1,23 +1,17 @@
-// Package page makes the part of docs/benchmark.md below its conclusions, of saved runs and of nothing else.
+// Package page makes the tables of docs/benchmark.md from saved runs.
 package page
 
 import (
-	_ "embed" // for the template
 	"fmt"
-	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
-	"text/template"
 
 	"locklab/internal/benchfile"
+	"locklab/internal/marked"
 	"locklab/versions"
 )
-
-//go:embed page.md.tmpl
-var source string
-
-var text = template.Must(template.New("page").Funcs(template.FuncMap{"number": benchfile.Digits}).Parse(source))
 
 // libraries are the rows that are not ours.
 var libraries = []string{
@@ -29,34 +23,27 @@ var order = append([]string{
 	"ping", "limit", "local", "ours-1", "ours-4", "ours-16", "ours", "bare", "redlock", "redlock-bare", "redlock-hang", "rueidislock",
 	"redsync", "redislock", "redsync5", "redsync5-hang", "redisson", "redisson-fair",
 	"v5", "v5-bare", "GET_LOCK", "v6", "v6-bare", "zk.Lock", "v7", "v7-bare", "etcd", "v8", "v8-bare",
-}, versions.Defaults()...)
+}, versions.DefaultNames()...)
 
-// Write makes that part.
-func Write(out io.Writer, saved benchfile.Saved) error {
-	var judgements []judged
+// Blocks are the tables of docs/benchmark.md by their names.
+func Blocks(saved benchfile.Saved) map[string]string {
+	var rows [][]string
 	met, measured := 0, 0
 	for _, g := range goals {
 		j := g.judge(saved.Runs)
-		judgements = append(judgements, j)
-		if j.Met != "not measured" {
+		rows = append(rows, []string{j.Goal, j.Bound, j.Measured, j.Met})
+		if j.Met != notMeasured {
 			measured++
 		}
 		if j.Met == "yes" {
 			met++
 		}
 	}
-	tables := map[string]string{}
-	for _, s := range sections {
-		tables[s.workload] = s.table(saved.Runs)
-	}
-	var built []string
-	for _, name := range slices.Sorted(maps.Keys(saved.Header.Versions)) {
-		built = append(built, fmt.Sprintf("`%s %s`", name, saved.Header.Versions[name]))
-	}
-	return text.Execute(out, map[string]any{
-		"Header": saved.Header, "Versions": strings.Join(built, ", "), "Goals": judgements, "Tables": tables, "Runs": len(saved.Runs),
-		"Met": met, "Measured": measured, "Lost": lostByOurs(saved.Runs),
-	})
+	blocks := Measurements(saved.Runs)
+	blocks["goals"] = marked.Table(1, []string{"goal", "bound", "measured", "met"}, rows)
+	blocks["measured"] = Caption(saved, []string{"goals met", fmt.Sprintf("%d of %d measured", met, measured)},
+		[]string{"updates lost by our locks", strconv.Itoa(lostByOurs(saved.Runs))})
+	return blocks
 }
 
 // lostByOurs are the updates that our locks have lost. v1 and v2 are there to lose some, so theirs say nothing.
@@ -69,17 +56,36 @@ func lostByOurs(all benchfile.Runs) (lost int) {
 	return lost
 }
 
-// Tables prints the tables alone, of the workloads that were measured, and what was missing.
-func Tables(out io.Writer, saved benchfile.Saved) error {
-	var b strings.Builder
+// Measurements are the tables of the workloads by their names.
+func Measurements(all benchfile.Runs) map[string]string {
+	tables := map[string]string{}
 	for _, s := range sections {
-		if slices.ContainsFunc(saved.Runs, func(r benchfile.Run) bool { return r.Workload == s.workload }) {
-			fmt.Fprintf(&b, "\n%s\n\n%s", s.workload, s.table(saved.Runs))
-		}
+		tables[s.workload] = s.table(all)
 	}
-	for _, name := range slices.Sorted(maps.Keys(saved.Header.Missing)) {
-		fmt.Fprintf(&b, "\n%s was not measured. It needs: %s\n", name, saved.Header.Missing[name])
+	return tables
+}
+
+// Caption says when, where and with what the runs were measured, and has further lines.
+func Caption(saved benchfile.Saved, more ...[]string) string {
+	h := saved.Header
+	var built []string
+	for _, name := range slices.Sorted(maps.Keys(h.Versions)) {
+		built = append(built, name+" "+h.Versions[name])
 	}
-	_, err := io.WriteString(out, b.String())
-	return err
+	ping := benchfile.Digits(h.RoundTrip) + " µs"
+	if h.Emulated > 0 {
+		ping += fmt.Sprintf("; %s µs through the emulated round trip", benchfile.Digits(h.Emulated))
+	}
+	rows := [][]string{
+		{"runs", fmt.Sprintf("%d: %s, repetitions: %d", len(saved.Runs), h.Form, h.Reps)},
+		{"tree", "`" + h.Stamp + "`"},
+		{"machine", h.Machine + "; clients and servers share it"},
+		{"versions", strings.Join(built, ", ")},
+		{"PING, median", ping},
+	}
+	rows = append(rows, more...)
+	for _, name := range slices.Sorted(maps.Keys(h.Missing)) {
+		rows = append(rows, []string{"not measured: " + name, marked.Cell(h.Missing[name])})
+	}
+	return marked.Table(2, []string{"measured", h.Date}, rows)
 }

@@ -1,20 +1,31 @@
 package page
 
 import (
-	"bytes"
 	"flag"
+	"maps"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"locklab/internal/benchfile"
+	"locklab/internal/marked"
 )
 
 var update = flag.Bool("update", false, "write what is made as what is wanted")
 
-// The page of a saved file, and of nothing else: the same file makes the same page.
-func TestPage(t *testing.T) {
+// text is all tables of made-up runs, one after another.
+func text(runs ...benchfile.Run) string {
+	blocks := Blocks(benchfile.Saved{Runs: runs})
+	var all strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(blocks)) {
+		all.WriteString(blocks[name])
+	}
+	return all.String()
+}
+
+// The same file makes the same tables, and docs/benchmark.md has a place for each of them.
+func TestBlocks(t *testing.T) {
 	in, err := os.Open("testdata/runs.jsonl")
 	if err != nil {
 		t.Fatal(err)
@@ -24,47 +35,44 @@ func TestPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got bytes.Buffer
-	if err := Write(&got, saved); err != nil {
-		t.Fatal(err)
-	}
+	const golden = "testdata/page.md"
+	blocks := Blocks(saved)
 	if *update {
-		if err := os.WriteFile("testdata/page.md", got.Bytes(), 0o644); err != nil {
+		if err := marked.UpdateAll(golden, blocks); err != nil {
 			t.Fatal(err)
 		}
 	}
-	want, err := os.ReadFile("testdata/page.md")
-	if err != nil {
-		t.Fatal(err)
+	if stale, err := marked.Stale(golden, blocks); err != nil || len(stale) > 0 {
+		t.Errorf("%v are not those of %s (%v); go test ./page -update writes them", stale, golden, err)
 	}
-	if got.String() != string(want) {
-		t.Errorf("the page is not testdata/page.md; go test ./page -update writes it. Got:\n%s", got.String())
+	if _, err := marked.Stale("../../../docs/benchmark.md", blocks); err != nil {
+		t.Error(err)
 	}
 }
 
-// The page counts the goals that are met, and the updates that our locks have lost.
-func TestTheFirstLine(t *testing.T) {
-	all := benchfile.Runs{
+// The caption counts the goals that are met, and the updates that our locks have lost.
+func TestTheCaption(t *testing.T) {
+	all := []benchfile.Run{
 		{Workload: "burst", Lock: "local", Seconds: 1},
 		{Workload: "burst", Lock: "ours", Seconds: 1.3},
 		{Workload: "http", Lock: "v2", Seconds: 1, Lost: 300},
 	}
 	lost := append(slices.Clone(all), benchfile.Run{Workload: "http", Lock: "v3", Seconds: 1, Lost: 2})
 	for name, c := range map[string]struct {
-		runs benchfile.Runs
+		runs []benchfile.Run
 		want string
 	}{
-		"nothing of ours is lost":   {all, "- 1 of the 2 goals that were measured are met. Our locks lost no update.\n"},
-		"an update of ours is lost": {lost, "Our locks lost **2 updates**."},
-		"nothing ran":               {nil, "- 0 of the 0 goals that were measured are met."},
+		"nothing of ours is lost":   {all, "| goals met | 1 of 2 measured |\n| updates lost by our locks | 0 |\n"},
+		"an update of ours is lost": {lost, "| updates lost by our locks | 2 |\n"},
+		"nothing ran":               {nil, "| goals met | 0 of 0 measured |\n"},
 	} {
-		var out bytes.Buffer
-		if err := Write(&out, benchfile.Saved{Runs: c.runs}); err != nil {
-			t.Fatal(err)
+		if got := text(c.runs...); !strings.Contains(got, c.want) {
+			t.Errorf("%s: no %q in\n%.500s", name, c.want, got)
 		}
-		if got := out.String(); !strings.Contains(got, c.want) {
-			t.Errorf("%s: not on the page: %q\n%.500s", name, c.want, got)
-		}
+	}
+	missing := Caption(benchfile.Saved{Header: benchfile.Header{Missing: map[string]string{"zk.Lock": "a | b"}}})
+	if !strings.Contains(missing, `| not measured: zk.Lock | a \| b |`) {
+		t.Error(missing)
 	}
 }
 
@@ -76,18 +84,15 @@ func TestFailuresAreShown(t *testing.T) {
 		{Workload: "burst", Lock: "rueidislock", Seconds: 3},
 		{Workload: "burst", Lock: "rueidislock", Rep: 1, Seconds: 0.1, Failed: 3, Error: "not\nwoken up"},
 	}
-	var out bytes.Buffer
-	if err := Write(&out, benchfile.Saved{Runs: all}); err != nil {
-		t.Fatal(err)
-	}
+	got := text(all...)
 	for _, want := range []string{
 		"- **rueidislock failed in 1 of 2 runs**: `not woken up`",
 		"| burst of 666, time: ours / local | ≤ 1.10 × | 1.10 × | yes |",
 		"| burst of 666, time: best library / ours | ≥ 2.50 × | 2.73 × | yes |",
 		"| sustained 2 × 32, Jain's index over all 64 waiters | ≥ 0.99 | – | not measured |",
 	} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("not on the page: %s", want)
+		if !strings.Contains(got, want) {
+			t.Errorf("no %s", want)
 		}
 	}
 }
@@ -134,10 +139,7 @@ func TestBackends(t *testing.T) {
 		{Workload: "backends-burst", Lock: "v8", Seconds: 0.1, Rate: 5000, Lost: 1},
 		{Workload: "backends-burst", Lock: "v8-bare", Seconds: 8, Rate: 1},
 	}
-	var out bytes.Buffer
-	if err := Write(&out, benchfile.Saved{Runs: all}); err != nil {
-		t.Fatal(err)
-	}
+	got := text(all...)
 	for _, want := range []string{
 		"| burst of 666, time: v5 / v3 | ≤ 1.50 × | 1.20 × | yes |",
 		"| burst of 666, sections per second: v5 / its bare form | ≥ 10.0 × | 250 × | yes |",
@@ -149,8 +151,8 @@ func TestBackends(t *testing.T) {
 		"| burst of 666, sections per second: v8 / its bare form | ≥ 10.0 × | – | no: 0 failed, 1 lost |",
 		"**v5-bare failed in 1 of 1 runs**: `deadline exceeded`",
 	} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("not on the page: %s", want)
+		if !strings.Contains(got, want) {
+			t.Errorf("no %s", want)
 		}
 	}
 }
@@ -165,13 +167,6 @@ func TestLossesOverHTTP(t *testing.T) {
 		{Workload: "http", Lock: "v2", Rep: 2, Seconds: 0.3, Lost: 320},
 		{Workload: "http", Lock: "v3", Rep: 2, Seconds: 0.3},
 	}
-	made := func(runs []benchfile.Run) string {
-		var out bytes.Buffer
-		if err := Write(&out, benchfile.Saved{Runs: runs}); err != nil {
-			t.Fatal(err)
-		}
-		return out.String()
-	}
 	const goal = "| over HTTP, burst of 666, time: v3 / v2 | ≤ 1.30 × | 1.10 × | "
 	for _, want := range []string{
 		goal + "yes |",
@@ -179,13 +174,13 @@ func TestLossesOverHTTP(t *testing.T) {
 		"| v2 | process mutex | 100 / **200** / 300 | – | 1.00 | 0 | 990 | 3 |",
 		"| v3 | Redis lock | 110 / **250** / 300 | – | 1.10 | 0 | 0 | 3 |",
 	} {
-		if got := made(all); !strings.Contains(got, want) || strings.Contains(got, "**v2 failed") {
-			t.Errorf("not on the page: %s", want)
+		if got := text(all...); !strings.Contains(got, want) || strings.Contains(got, "**v2 failed") {
+			t.Errorf("no %s", want)
 		}
 	}
 	lossy := benchfile.Run{Workload: "http", Lock: "v3", Rep: 3, Seconds: 0.1, Lost: 1, Error: "it must not happen and did"}
 	bad := append(slices.Clone(all), lossy)
-	if got := made(bad); !strings.Contains(got, goal+"no: 0 failed, 1 lost |") || !strings.Contains(got, "**v3 failed in 1 of 4 runs**") {
+	if got := text(bad...); !strings.Contains(got, goal+"no: 0 failed, 1 lost |") || !strings.Contains(got, "**v3 failed in 1 of 4 runs**") {
 		t.Error("what v3 lost is no failure")
 	}
 }

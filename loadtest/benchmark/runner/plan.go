@@ -90,7 +90,7 @@ func Plan() []Workload {
 			Name: "hand-over", Kind: worker.HandOver, Processes: 2, Waiters: 2, Count: 100, Lasts: 800 * time.Millisecond,
 			Locks: slices.Concat(own, []string{"bare"}, quick, redlock),
 		},
-		{Name: "http", Kind: HTTP, Processes: 2, Waiters: 666, Count: 3, Locks: versions.Defaults()},
+		{Name: "http", Kind: HTTP, Processes: 2, Waiters: 666, Count: 3, Locks: versions.DefaultNames()},
 		{Name: "memory", Kind: worker.Memory, Processes: 2, Waiters: 10_000, Locks: []string{"local", "ours"}},
 	}, special(), onBackends())
 	for i := range plan {

@@ -1,5 +1,5 @@
-// Package scale makes docs/scale.md of saved runs: what grows how with processes and keys. It also has a model of what this machine cannot
-// measure, because clients and servers share it.
+// Package scale makes the tables of docs/scale.md from saved runs: what grows how with processes and keys. It also has a model of what this
+// machine cannot measure, because clients and servers share it.
 package scale
 
 import (

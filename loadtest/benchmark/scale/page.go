@@ -1,23 +1,15 @@
 package scale
 
 import (
-	_ "embed" // for the template
 	"fmt"
-	"io"
+	"maps"
 	"strconv"
-	"strings"
-	"text/template"
 
 	"locklab/internal/benchfile"
 	"locklab/internal/marked"
 	"locklab/loadtest/benchmark/page"
 	"locklab/loadtest/benchmark/runner"
 )
-
-//go:embed page.md.tmpl
-var source string
-
-var text = template.Must(template.New("page").Funcs(template.FuncMap{"number": benchfile.Digits}).Parse(source))
 
 // longestName says that the median is of the runs, each with its longest wait.
 const longestName = "longest wait of a run, median, ms"
@@ -34,7 +26,7 @@ var (
 	clients   = page.Median("µs CPU clients", benchfile.ClientCPU)
 )
 
-// series are the tables that have all measured locks, by their name in the template.
+// series are the tables that have all measured locks, by the names of their blocks.
 var series = map[string]page.Series{
 	"burst":     instances(runner.ScaleBurst, perSecond, ofLocal, commands, longest),
 	"sustained": instances(runner.ScaleSustained, perSecond, ofLocal, waiters, processes, commands, longest, servers, clients),
@@ -49,37 +41,27 @@ func instances(workload string, columns ...page.Column) page.Series {
 	return page.Series{First: "instances", Workload: workload, Numbers: runner.ScaleProcesses, Columns: columns}
 }
 
-// Write makes the page.
-func Write(out io.Writer, saved benchfile.Saved) error {
-	tables, model := measurements(saved.Runs), simulate(saved)
-	tables["steps"], tables["check"], tables["far"] = stepTable(model.steps), checkTable(model.checks), farTable(model.far)
-	return text.Execute(out, map[string]any{
-		"Header": saved.Header, "Runs": len(saved.Runs), "Tables": tables, "Model": model,
-		"Conclusions": []string{ofInstances(saved.Runs), ofRedis(saved), ofMasters(model)},
-		"Spread":      spreads(saved.Runs), "Wander": wanders(saved.Runs), "Few": few, "BusyKeys": busyKeys, "Helpful": helpful,
-		"Round": roundOfTurns(saved.Runs), "Instances": many,
-		"Leases": turnLeases, "Turn": turnTime.Milliseconds(),
-		"Redis": saved.Header.Versions["Redis"], "Etcd": saved.Header.Versions["etcd"],
-	})
+// Blocks are the tables of docs/scale.md by their names. It is an error when the model has not all rows that it needs.
+func Blocks(saved benchfile.Saved) (map[string]string, error) {
+	model, err := simulate(saved)
+	if err != nil {
+		return nil, err
+	}
+	blocks := map[string]string{
+		"measured": page.Caption(saved, spreads(saved.Runs)...),
+		"steps":    stepTable(model.steps), "check": checkTable(model.checks), "far": farTable(model.far),
+	}
+	maps.Copy(blocks, Measurements(saved.Runs))
+	return blocks, nil
 }
 
-// measurements are the tables of what was measured.
-func measurements(all benchfile.Runs) map[string]string {
+// Measurements are the tables of what was measured.
+func Measurements(all benchfile.Runs) map[string]string {
 	tables := map[string]string{"changes": changes(all), "yield": yieldRule(all), "redis": oneRedis(all)}
 	for name, s := range series {
 		tables[name] = s.Table(all)
 	}
 	return tables
-}
-
-// Tables prints the tables of measurements alone.
-func Tables(out io.Writer, saved benchfile.Saved) error {
-	var b strings.Builder
-	for _, name := range []string{"burst", "sustained", "one", "keys"} {
-		fmt.Fprintf(&b, "\n%s\n\n%s", name, series[name].Table(saved.Runs))
-	}
-	_, err := io.WriteString(out, b.String())
-	return err
 }
 
 // yieldRule shows turns and shares of ours.
@@ -104,8 +86,9 @@ func yieldRule(all benchfile.Runs) string {
 	}, rows)
 }
 
-// spreads is the ratio of the fastest to the slowest run of a row: in the median row, and in the worst. 0: each row has one run.
-func spreads(all benchfile.Runs) (s struct{ Median, Most float64 }) {
+// spreads says how much faster the fastest run of a row is than the slowest: in the median row, and in the worst. It is no line of the
+// caption where each row has one run.
+func spreads(all benchfile.Runs) [][]string {
 	var ratios []float64
 	for _, w := range runner.Scale() {
 		for _, lock := range w.Locks {
@@ -114,14 +97,11 @@ func spreads(all benchfile.Runs) (s struct{ Median, Most float64 }) {
 			}
 		}
 	}
-	s.Median, s.Most = benchfile.Median(ratios), benchfile.Quantile(ratios, 1)
-	return s
-}
-
-// roundOfTurns is in how many milliseconds each of many processes has had a turn; 0: it was not measured.
-func roundOfTurns(all benchfile.Runs) float64 {
-	took, perTurn, _ := spentBy(all, runner.ScaleSustained+strconv.Itoa(many))
-	return took.clock / 1e3 * perTurn * many
+	if len(ratios) == 0 {
+		return nil
+	}
+	median, worst := benchfile.Digits(benchfile.Median(ratios)), benchfile.Digits(benchfile.Quantile(ratios, 1))
+	return [][]string{{"fastest / slowest run of a row", "median " + median + ", worst " + worst}}
 }
 
 func middle(row benchfile.Runs, of benchfile.Figure) string {
@@ -150,13 +130,13 @@ func oneRedis(all benchfile.Runs) string {
 		{"section alone, one client", runner.ScaleKeys + "1", "limit"},
 		{"section alone, 64 clients", runner.ScaleKeys + "64", "limit"},
 		{"v3, no contention, one waiter", runner.ScaleAlone + "1", "ours"},
-		{"v3, no contention, 64 waiters on 64 keys", loose, "ours"},
+		{"v3, no contention, 64 waiters on 64 keys", runner.ScaleAlone + "64", "ours"},
 		{"v3, contended, one key", runner.ScaleKeys + "1", "ours"},
 		{"v3, contended, 4 keys", runner.ScaleKeys + "4", "ours"},
 		{"v3, contended, 16 keys", runner.ScaleKeys + "16", "ours"},
 		{"v3, contended, 64 keys", runner.ScaleKeys + "64", "ours"},
 		{"v3, one waiter in each of 2 instances", runner.ScaleOne + "2", "ours"},
-		{"v3, one waiter in each of 32 instances", handedOver, "ours"},
+		{"v3, one waiter in each of 32 instances", runner.ScaleOne + "32", "ours"},
 	} {
 		took, ok := all.Median(c.workload, c.lock, benchfile.ServerCPU)
 		if !ok || took == 0 {

@@ -1,7 +1,6 @@
 package scale
 
 import (
-	"bytes"
 	"flag"
 	"maps"
 	"os"
@@ -10,20 +9,12 @@ import (
 	"testing"
 
 	"locklab/internal/benchfile"
+	"locklab/internal/marked"
 	"locklab/loadtest/benchmark/page"
 	"locklab/loadtest/benchmark/runner"
 )
 
 var update = flag.Bool("update", false, "write what is made as what is wanted")
-
-func written(t *testing.T, saved benchfile.Saved) string {
-	t.Helper()
-	var got bytes.Buffer
-	if err := Write(&got, saved); err != nil {
-		t.Fatal(err)
-	}
-	return got.String()
-}
 
 func example(t *testing.T) benchfile.Saved {
 	t.Helper()
@@ -39,27 +30,30 @@ func example(t *testing.T) benchfile.Saved {
 	return saved
 }
 
-// The page of a saved file, and of nothing else: the same file makes the same page.
-func TestPage(t *testing.T) {
-	got := written(t, example(t))
-	if *update {
-		if err := os.WriteFile("testdata/page.md", []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile("testdata/page.md")
+// The same file makes the same tables, and docs/scale.md has a place for each of them.
+func TestBlocks(t *testing.T) {
+	const golden = "testdata/page.md"
+	blocks, err := Blocks(example(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got != string(want) {
-		t.Errorf("the page is not testdata/page.md; go test ./scale -update writes it. Got:\n%s", got)
+	if *update {
+		if err := marked.UpdateAll(golden, blocks); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if stale, err := marked.Stale(golden, blocks); err != nil || len(stale) > 0 {
+		t.Errorf("%v are not those of %s (%v); go test ./scale -update writes them", stale, golden, err)
+	}
+	if _, err := marked.Stale("../../../docs/scale.md", blocks); err != nil {
+		t.Error(err)
 	}
 }
 
 // Every row of the plan is in a table: a figure that is changed changes the page. The example has the rows of the plan, and no other.
 func TestEveryRowIsShown(t *testing.T) {
 	saved := example(t)
-	all, planned := measurements(saved.Runs), 0
+	all, planned := Measurements(saved.Runs), 0
 	for _, w := range runner.Scale() {
 		for _, lock := range w.Locks {
 			planned++
@@ -75,7 +69,7 @@ func TestEveryRowIsShown(t *testing.T) {
 				}
 				changed = append(changed, r)
 			}
-			if maps.Equal(measurements(changed), all) {
+			if maps.Equal(Measurements(changed), all) {
 				t.Errorf("%s, %s: not on the page", w.Name, lock)
 			}
 		}
@@ -87,31 +81,20 @@ func TestEveryRowIsShown(t *testing.T) {
 
 // Runs of this plan are not in the tables of docs/benchmark.md.
 func TestTheOtherPageHasNoneOfTheseRows(t *testing.T) {
-	var with, without bytes.Buffer
-	saved := example(t)
-	if err := page.Tables(&with, benchfile.Saved{Runs: saved.Runs}); err != nil {
-		t.Fatal(err)
-	}
-	if err := page.Tables(&without, benchfile.Saved{}); err != nil {
-		t.Fatal(err)
-	}
-	if with.String() != without.String() {
-		t.Errorf("docs/benchmark.md would have:\n%s", with.String())
+	if with := page.Measurements(example(t).Runs); !maps.Equal(with, page.Measurements(nil)) {
+		t.Errorf("docs/benchmark.md would have:\n%v", with)
 	}
 }
 
-// A quick look, or a run that was interrupted, makes a page that says what is missing.
-func TestAPageOfNothing(t *testing.T) {
-	got := written(t, benchfile.Saved{Header: benchfile.Header{Processors: 2}})
-	if n := strings.Count(got, unmeasured); n != 3 {
-		t.Errorf("%d conclusions are missing, want 3", n)
+// A quick look has tables, but a page needs all rows of the model, and the number of processors.
+func TestARunWithoutTheModel(t *testing.T) {
+	if blocks, err := Blocks(benchfile.Saved{Header: benchfile.Header{Processors: 2}}); err == nil {
+		t.Errorf("no rows: %v", blocks)
 	}
-	if !strings.Contains(got, "Nothing was simulated: a row that the model needs is missing.") {
-		t.Error("something was simulated")
-	}
-	var tables bytes.Buffer
-	if err := Tables(&tables, benchfile.Saved{}); err != nil || !strings.Contains(tables.String(), "sustained") {
-		t.Errorf("%v, %s", err, tables.String())
+	saved := example(t)
+	saved.Header.Processors = 0
+	if blocks, err := Blocks(saved); err == nil {
+		t.Errorf("no processors: %v", blocks)
 	}
 }
 
@@ -129,21 +112,11 @@ func TestSpreads(t *testing.T) {
 		rates(runner.ScaleSustained+"2", "ours", 100, 150), rates(runner.ScaleSustained+"4", "ours", 100, 110, 120),
 		rates(runner.ScaleSustained+"8", "ours", 100, 400), rates(runner.ScaleSustained+"16", "ours", 100),
 	)
-	if got := spreads(all); got.Median != 1.5 || got.Most != 4 {
-		t.Errorf("%+v", got)
+	if got := spreads(all); len(got) != 1 || got[0][1] != "median 1.50, worst 4.00" {
+		t.Errorf("%v", got)
 	}
-}
-
-// A file that does not say how many processors there were makes a page without a simulation, and with the reason.
-func TestAPageWithoutProcessors(t *testing.T) {
-	saved := example(t)
-	saved.Header.Processors = 0
-	got := written(t, saved)
-	if !strings.Contains(got, "Nothing was simulated: the file does not say how many processors the machine has.") {
-		t.Error("the reason is missing")
-	}
-	if strings.Contains(got, "0 processors") || !strings.Contains(got, "they share processors") {
-		t.Error("the page tells a number of processors")
+	if got := spreads(rates(runner.ScaleSustained+"16", "ours", 100)); got != nil {
+		t.Errorf("one run: %v", got)
 	}
 }
 
@@ -155,7 +128,10 @@ func TestChecksAndRanges(t *testing.T) {
 		again[i].Rep, again[i].Rate, again[i].ServerCPU = 1, again[i].Rate/2, again[i].ServerCPU*2
 	}
 	saved.Runs = append(saved.Runs, again...)
-	s := simulate(saved)
+	s, err := simulate(saved)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range s.checks {
 		if c.text == "keys: 16" {
 			t.Error("16 keys are calibration and check")

@@ -1,7 +1,7 @@
 package scale
 
 import (
-	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -11,18 +11,6 @@ import (
 	"locklab/internal/marked"
 	"locklab/loadtest/benchmark/runner"
 )
-
-// Turns says why three masters can carry more than three times as much: turns are longer with them. It is empty where they do not.
-func (s simulated) Turns() string {
-	for _, p := range s.far {
-		if gain := p.gain(); gain > cluster*1.05 && p.more.perTurn > p.one.perTurn {
-			return fmt.Sprintf("With %d keys three masters carry %.1f times as much, because turns have %.0f sections and not %.0f. A turn ends "+
-				"after %d ms, also where many keys wait for Redis. So short turns cost Redis more hand-overs.",
-				p.keys, gain, p.more.perTurn, p.one.perTurn, turnTime.Milliseconds())
-		}
-	}
-	return ""
-}
 
 // counts of sections in a simulation: about 1 % between two seeds.
 const counts = 50_000
@@ -59,29 +47,23 @@ type pair struct{ one, more float64 }
 
 func (p pair) gain() float64 { return p.more / p.one }
 
-// helpful is by which factor a cluster must carry more before the page says that it helps.
-const helpful = 1.2
-
 func (p prediction) gain() float64 { return p.more.rate / p.one.rate }
 
-// simulated is what the page says of the model.
+// simulated is what the model says.
 type simulated struct {
-	Missing string  // what the model needs and does not have; "": it was simulated
-	steps   [3]step // a section, a hand-over between two processes, and what each further process adds to that
-	checks  []check
-	far     []prediction
+	steps  [3]step // a section, a hand-over between two processes, and what each further process adds to that
+	checks []check
+	far    []prediction
 }
 
 // simulate calibrates, checks and predicts.
-func simulate(saved benchfile.Saved) (s simulated) {
+func simulate(saved benchfile.Saved) (s simulated, err error) {
 	c, ok := calibrate(saved.Runs)
 	if !ok {
-		s.Missing = "a row that the model needs is missing"
-		return s
+		return s, errors.New("a row that the model needs is missing")
 	}
 	if saved.Header.Processors == 0 {
-		s.Missing = "the file does not say how many processors the machine has"
-		return s
+		return s, errors.New("the file does not say how many processors the machine has")
 	}
 	s.steps = [3]step{c.step(c.section), c.step(c.handOver), c.step(c.eachMore)}
 	s.checks = c.checks(saved.Runs, saved.Header.Processors)
@@ -99,7 +81,7 @@ func simulate(saved benchfile.Saved) (s simulated) {
 			s.far = append(s.far, p)
 		}
 	}
-	return s
+	return s, nil
 }
 
 // calibratedAlone is the model with the figures of each repetition alone, if there are several: how far the predictions can be trusted.
@@ -142,79 +124,6 @@ func (c calibrated) checks(all benchfile.Runs, processors int) (checks []check) 
 		}
 	}
 	return checks
-}
-
-// worst is the check with the largest difference; false: nothing was checked.
-func (s simulated) worst() (worst check, ok bool) {
-	for i, c := range s.checks {
-		if i == 0 || math.Abs(c.off()) > math.Abs(worst.off()) {
-			worst = c
-		}
-	}
-	return worst, len(s.checks) > 0
-}
-
-// turnsOff is the largest difference of a turn's length in percent.
-func (s simulated) turnsOff() (largest float64) {
-	for _, c := range s.checks {
-		if c.turned > 0 {
-			largest = max(largest, math.Abs(c.perTurn/c.turned-1)*100)
-		}
-	}
-	return largest
-}
-
-// Largest are the largest differences of a check, in words.
-func (s simulated) Largest() string {
-	worst, ok := s.worst()
-	if !ok {
-		return "Nothing was checked: rows are missing."
-	}
-	sum := 0.0
-	for _, c := range s.checks {
-		sum += math.Abs(c.off())
-	}
-	side := "more"
-	if worst.off() < 0 {
-		side = "less"
-	}
-	use := "Use its figures as estimates."
-	if max(math.Abs(worst.off()), s.turnsOff()) > 25 {
-		use = "So use its figures as an order of magnitude."
-	}
-	return fmt.Sprintf("The largest difference is %.0f %%: for %q the model says %s than was measured. The mean difference is %.0f %%. "+
-		"The length of a turn differs by up to %.0f %%. %s",
-		math.Abs(worst.off()), worst.text, side, sum/float64(len(s.checks)), s.turnsOff(), use)
-}
-
-// advice is where several masters help in the model, and where they do not yet.
-type advice struct{ Busy, Least, Most, Idle, IdleGain string }
-
-// Advice is of the least busy Redis that several masters help, and of the busiest that they do not. Nil: the model has none of them.
-func (s simulated) Advice() *advice {
-	var yes, no *prediction
-	var gains []float64
-	for i := range s.far {
-		p := &s.far[i]
-		if p.gain() < helpful {
-			continue
-		}
-		if gains = append(gains, p.gain()); yes == nil || p.one.redis < yes.one.redis {
-			yes = p
-		}
-	}
-	for i := range s.far {
-		if p := &s.far[i]; yes != nil && p.gain() < helpful && p.one.redis < yes.one.redis && (no == nil || p.one.redis > no.one.redis) {
-			no = p
-		}
-	}
-	if yes == nil || no == nil {
-		return nil
-	}
-	return &advice{
-		Busy: percent(yes.one.redis), Least: benchfile.Digits(slices.Min(gains)), Most: benchfile.Digits(slices.Max(gains)),
-		Idle: percent(no.one.redis), IdleGain: benchfile.Digits(no.gain()),
-	}
 }
 
 func stepTable(steps [3]step) string {
@@ -276,11 +185,6 @@ func inBrackets(span string) string {
 		return ""
 	}
 	return " (" + span + ")"
-}
-
-// gains is the range of the gain, or without one the gain.
-func (p prediction) gains() string {
-	return cmp.Or(p.span(pair.gain, benchfile.Digits), benchfile.Digits(p.gain()))
 }
 
 func percent(part float64) string { return fmt.Sprintf("%.0f %%", part*100) }
