@@ -24,8 +24,8 @@ const LongLease = time.Minute
 
 // The rows of the matrix for work that takes longer than the lease. The holder names a lease, which is not renewed, or names none.
 const (
-	FixedLease   = "long work, fixed lease"
-	RenewedLease = "long work, renewed lease"
+	FixedLease   = "long work (fixed lease)"
+	RenewedLease = "long work (renewed lease)"
 )
 
 // Client is a client of a lock. Its beliefs are recorded.

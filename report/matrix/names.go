@@ -17,8 +17,8 @@ var anomalies = []string{
 
 // The columns that this package names in more than one place.
 const (
-	fixedLease   = "long work, fixed lease"
-	renewedLease = "long work, renewed lease"
+	fixedLease   = "long work (fixed lease)"
+	renewedLease = "long work (renewed lease)"
 	cut          = "network cut in two"
 )
 
