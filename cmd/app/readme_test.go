@@ -261,27 +261,6 @@ func TestThePageOfCommands(t *testing.T) {
 	}
 }
 
-// The demo printed what the workshop shows. Its numbers differ from run to run; the words do not.
-func TestTheWorkshopShowsWhatTheDemoPrints(t *testing.T) {
-	testenv.Check(t, testenv.Pages)
-	t.Parallel()
-	testenv.Slow(t)
-	got := app(t.Context(), "demo", "--embedded", "--think=1ms")
-	numbers := regexp.MustCompile(`[0-9]+(\.[0-9]+)?|─+| {2,}|redis-server|, no real|miniredis|none lost| lost|as predicted ✓|unexpected ✗|inconclusive`)
-	words := func(line string) string {
-		return strings.Join(strings.Fields(numbers.ReplaceAllString(line, " ")), " ")
-	}
-	shown := map[string]bool{}
-	for line := range strings.Lines(page(t, "docs/workshop.md")) {
-		shown[words(line)] = true
-	}
-	for line := range strings.Lines(got.out) {
-		if !shown[words(strings.Replace(line, self()+" demo", "go run ./cmd/app demo", 1))] { // it is printed in the repository's folder
-			t.Errorf("the workshop does not show this line of the demo (make readme PART=demo writes it): %q", line)
-		}
-	}
-}
-
 // The Go files that CONTRIBUTING shows compile in their packages, as if they were there. The compiler takes all processors, so no test runs
 // beside it.
 func TestTheExamplesOfContributingCompile(t *testing.T) {
