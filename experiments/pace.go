@@ -67,8 +67,7 @@ func (p Pace) String() string {
 	if p <= 1 {
 		return "this machine is as fast as a quiet one"
 	}
-	return fmt.Sprintf("the machine needed %.1f times as long as a quiet one. Times that are given for a quiet machine were longer by that "+
-		"factor", float64(p))
+	return fmt.Sprintf("the machine was %.1f times slower than a quiet one, so leases and timeouts were made that much longer", float64(p))
 }
 
 // Scaled is a lease, a timeout or a wait on this machine, which is d on a quiet one. Durations that are compared with each other are

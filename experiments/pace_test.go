@@ -25,7 +25,7 @@ func TestPaceIsBounded(t *testing.T) {
 
 // Only a slow machine lengthens leases, and says by how much.
 func TestAPaceSaysWhatFollows(t *testing.T) {
-	for p, want := range map[Pace]string{0: "as fast as a quiet one", 1: "as fast as a quiet one", 2.5: "needed 2.5 times as long"} {
+	for p, want := range map[Pace]string{0: "as fast as a quiet one", 1: "as fast as a quiet one", 2.5: "2.5 times slower"} {
 		if got := p.String(); !strings.Contains(got, want) {
 			t.Errorf("%v: %q, want %q", float64(p), got, want)
 		}

@@ -25,7 +25,7 @@ type demoCommand struct {
 	Instances int           `default:"2" placeholder:"N" help:"Number of instances, from 2 to 32."`
 	Listen    string        `default:"127.0.0.1:0" placeholder:"HOST:PORT" help:"Address for the load balancer to listen on; port 0 picks a free port."`
 	Keep      bool          `help:"Keep everything running until Ctrl-C."`
-	Embedded  bool          `help:"Use the embedded miniredis even if redis-server is installed."`
+	Embedded  bool          `help:"Use the embedded miniredis even if redis-server is installed; other servers stay real."`
 }
 
 // stackStartTimeout is long enough to start a Redis Cluster.

@@ -22,12 +22,12 @@ func (c *labMatrixCommand) Run(std streams) error {
 	}
 	m := matrix.Of(claims.All(), runs)
 	if !c.Write {
-		_, err := fmt.Fprintf(std.out, "%sNext: %s lab run --quick, or %[2]s lab matrix --write\n", m.Text(screen(std.out)), self())
+		_, err := fmt.Fprintf(std.out, "%sNext: %s lab run --quick\n", m.Text(screen(std.out)), self())
 		return err
 	}
-	page := filepath.Join(c.Dir, "docs", "matrix.md")
+	readme, page := filepath.Join(c.Dir, "README.md"), filepath.Join(c.Dir, "docs", "matrix.md")
 	for _, part := range []struct{ page, name, text string }{
-		{filepath.Join(c.Dir, "README.md"), "matrix", m.Narrow("docs/", "v3", "v4")},
+		{readme, "matrix", m.Narrow("docs/", "v3", "v4")},
 		{page, "matrix", m.Whole()},
 		{page, "details", m.Details("")},
 	} {
@@ -35,6 +35,6 @@ func (c *labMatrixCommand) Run(std streams) error {
 			return unavailable(err)
 		}
 	}
-	_, err = fmt.Fprintf(std.out, "Updated README.md and %s from %d saved runs.\n", page, len(runs))
+	_, err = fmt.Fprintf(std.out, "Updated %s and %s from %d saved runs.\n", readme, page, len(runs))
 	return err
 }

@@ -25,7 +25,7 @@ type labRunCommand struct {
 	Seed     *uint64 `placeholder:"N" help:"Random seed (default: derived from the clock and printed)."`
 	Out      string  `default:"store" env:"LAB_STORE" placeholder:"FOLDER" help:"Folder to save runs in."`
 	Parallel int     `default:"4" placeholder:"N" help:"Number of experiments to run at the same time, from 1 to 8."`
-	Embedded bool    `help:"Use the embedded miniredis even if redis-server is installed."`
+	Embedded bool    `help:"Use the embedded miniredis even if redis-server is installed; other servers stay real."`
 	On       string  `default:"processes" enum:"processes,docker" placeholder:"WHERE" help:"Where to run Redis: processes, or docker for containers in their own Compose project."`
 	checkout
 	JSON bool `name:"json" help:"Print the results as JSON."`

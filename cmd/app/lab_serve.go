@@ -31,7 +31,7 @@ type labServeCommand struct {
 	Out          string `default:"store" env:"LAB_STORE" placeholder:"FOLDER" help:"Folder to save runs in."`
 	Topology     string `default:"single" enum:"single,master-slave,sentinel,cluster" placeholder:"KIND" help:"Redis topology of the instances that it starts: ${enum}. All but single need a real redis-server."`
 	Cut          bool   `help:"Put a proxy in front of each Redis server, so that the page can cut it off (not in a cluster). The proxy changes how many views v1 and v2 lose."`
-	Embedded     bool   `help:"Use the embedded miniredis even if redis-server is installed."`
+	Embedded     bool   `help:"Use the embedded miniredis even if redis-server is installed; other servers stay real."`
 	Browser      bool   `default:"true" negatable:"" help:"Open your browser if there is a screen; --no-browser prevents that."`
 }
 

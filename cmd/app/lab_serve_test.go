@@ -243,11 +243,11 @@ func TestABurstFitsOnAProjector(t *testing.T) {
 	b.Still()
 }
 
-// The picture of the README is a scene after its run, on a projector.
+// The picture of the README is a scene after its run.
 func TestThePictureOfAScene(t *testing.T) {
 	testenv.Check(t, testenv.Page)
 	b := chrome.New(t)
-	b.Open(livePage(t)+"/ui/story/4", chrome.View{Width: 1280, Height: 720, Scheme: "light"})
+	b.Open(livePage(t)+"/ui/story/4", chrome.View{Width: 1280, Height: 745, Scheme: "light"})
 	b.Do(chromedp.WaitVisible(".choices button:enabled"))
 	playScene(b, 4, "c")
 	if picture := os.Getenv("LAB_SCREENSHOT"); picture != "" {

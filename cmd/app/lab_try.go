@@ -23,7 +23,7 @@ type labTryCommand struct {
 	Name     string   `placeholder:"NAME" help:"Name of the lock in the output (default: the name that the program reports)."`
 	List     bool     `help:"List the tests and why each one matters, without running them."`
 	Parallel int      `default:"3" placeholder:"N" help:"Number of tests to run at the same time, from 1 to 8."`
-	Embedded bool     `help:"Use the embedded miniredis even if redis-server is installed."`
+	Embedded bool     `help:"Use the embedded miniredis even if redis-server is installed; other servers stay real."`
 	Out      string   `placeholder:"FILE" help:"HTML file to write the timelines to; the scorecard is written beside it as JSON (default: try/NAME.html in the store)."`
 	Store    string   `default:"store" env:"LAB_STORE" placeholder:"FOLDER" help:"Folder to save results in; the live page shows them."`
 	JSON     bool     `name:"json" help:"Print the scorecard as JSON."`

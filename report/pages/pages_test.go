@@ -59,7 +59,7 @@ func TestPages(t *testing.T) {
 	}
 	for name, all := range map[string][]string{
 		"experiments/L03-foreign-unlock.md": {
-			"# L03 · Foreign unlock\n", "The claim. Verdict: **as predicted**. The machine needed 2.5 times as long as a quiet one.",
+			"# L03 · Foreign unlock\n", "The claim. Verdict: **as predicted**. The machine was 2.5 times slower than a quiet one",
 			"**A2.** What is said.", "How it goes.",
 			"**Where our result differs from A2.** What | is wrong.", "## Known from elsewhere\n\nSaid by https://example.org.\n",
 			"`go run ./cmd/app lab run L03` (2 s on a quiet machine; needs Go only)",

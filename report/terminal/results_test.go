@@ -25,7 +25,7 @@ func TestResultsSayWhatIsMissing(t *testing.T) {
 	}
 	text := Results(r, Screen{})
 	for _, says := range []string{
-		"Left out: D98 needs mariadbd\n", "needed 2.5 times as long as a quiet one", "L99-left, cache: left out: it needs memcached\n",
+		"Left out: D98 needs mariadbd\n", "2.5 times slower than a quiet one", "L99-left, cache: left out: it needs memcached\n",
 		"Saved:   kept\n",
 	} {
 		if !strings.Contains(text, says) {
