@@ -247,7 +247,7 @@ func TestABurstFitsOnAProjector(t *testing.T) {
 func TestThePictureOfAScene(t *testing.T) {
 	testenv.Check(t, testenv.Page)
 	b := chrome.New(t)
-	b.Open(livePage(t)+"/ui/story/4", chrome.View{Width: 1280, Height: 745, Scheme: "light"})
+	b.Open(livePage(t)+"/ui/story/4", chrome.View{Width: 1280, Height: 720, Scheme: "light"})
 	b.Do(chromedp.WaitVisible(".choices button:enabled"))
 	playScene(b, 4, "c")
 	if picture := os.Getenv("LAB_SCREENSHOT"); picture != "" {
