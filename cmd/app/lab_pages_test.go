@@ -57,7 +57,7 @@ func TestPagesNeedRuns(t *testing.T) {
 		}
 	}
 	wantSentence(t, app(t.Context(), "lab", "matrix", "--store="+file), exitUnavailable, file, "not a folder")
-	if got := app(t.Context(), "lab", "matrix", "--store="+empty); got.code != exitOK || !strings.Contains(got.out, "not tested") {
+	if got := app(t.Context(), "lab", "matrix", "--store="+empty); got.code != exitOK || !strings.Contains(got.out, "no saved run") {
 		t.Errorf("exit %d: %s%s", got.code, got.err, got.out)
 	}
 }
