@@ -25,7 +25,7 @@ type itemResponse struct {
 	Loads int64 `json:"loads"` // database reads that this request caused
 }
 
-// getItem reads an item through a cache. The number of loads is in the body, and in a header that also a 404 has.
+// getItem reads an item through a cache. The number of loads is in the body, and in a header, which a 404 has, too.
 func (a *api) getItem(v variants.Variant) gin.HandlerFunc {
 	return handleID(itemID, func(c *gin.Context, id uint64) error {
 		ctx, loads := cache.CountLoads(c.Request.Context())

@@ -113,7 +113,7 @@ func TestUnknownOutcomeAdvice(t *testing.T) {
 			}
 		}
 		got, _ := s.do(http.MethodPut, "/pview", `{"value": 0}`).json(t)["error"].(string)
-		if strings.Contains(got, "the counter may have been set") != test.written {
+		if strings.Contains(got, "the counter may have been set: read it with GET /pview") != test.written {
 			t.Errorf("%s: the error of PUT /pview is %q", name, got)
 		}
 		if got := s.get("/pview").body; strings.Contains(got, "may have") { // a read changes nothing

@@ -23,7 +23,7 @@ const (
 )
 
 // Metrics holds the Prometheus metrics of one instance. Labels are versions, statuses, outcomes and resources only. Keys, orders and
-// drivers are no labels, because their number has no bound.
+// drivers are not labels, because their number has no bound.
 type Metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec

@@ -68,7 +68,7 @@ func (a *api) getView(c *gin.Context) error {
 	case from == "replica":
 		read = a.Views.GetStale
 	default:
-		return badRequest("from is %.20q; allowed are master and replica", from)
+		return badRequest("from is %.20q; it must be master or replica", from)
 	}
 	value, err := read(c.Request.Context())
 	if err != nil {

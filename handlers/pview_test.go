@@ -89,7 +89,7 @@ func TestGetView(t *testing.T) {
 	for query, want := range map[string]float64{"": 7, "?from=master": 7, "?from=": 7, "?from=replica": 5} {
 		s.get("/pview"+query).wantJSON(t, http.StatusOK, map[string]any{"instance": "8080", "value": want})
 	}
-	s.get("/pview?from=nowhere").wantError(t, http.StatusBadRequest, `"nowhere"`, "master and replica")
+	s.get("/pview?from=nowhere").wantError(t, http.StatusBadRequest, `"nowhere"`, "master or replica")
 	s.get("/pview?from=replica&from=replica").wantError(t, http.StatusBadRequest, "from is given 2 times")
 }
 

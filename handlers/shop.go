@@ -198,7 +198,7 @@ func parsePurchase(c *gin.Context, p *shop.Purchase) (once bool, err error) {
 	case "true":
 		once = true
 	default:
-		err = badRequest("once is %.20q; allowed are true and false", texts["once"])
+		err = badRequest("once is %.20q; it must be true or false", texts["once"])
 	}
 	return once, err
 }

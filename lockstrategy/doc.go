@@ -104,5 +104,5 @@
 //   - RedLock, Memcached and None issue no fencing token: it is 0.
 //   - A sequence of processes: the yield rule gives each of them its turn, but not in the sequence of their requests.
 //
-// docs/glossary.md has the terms. The articles A0 to A4 are listed in the README.
+// docs/glossary.md has the terms. The articles A0 to A4 are listed in docs/articles.md.
 package lockstrategy

@@ -100,7 +100,7 @@ func (c Config) parse() (source, error) {
 	kind, location, _ := strings.Cut(c.Database, ":")
 	switch {
 	case kind == "sqlite" && location == ":memory:":
-		return source{}, fmt.Errorf("an in-memory SQLite database would be another one for every connection: name a file, as in sqlite:orders.db")
+		return source{}, errors.New("sqlite::memory: gives every connection its own database; name a file, such as sqlite:orders.db")
 	case kind == "sqlite" && location != "":
 		if dir, err := os.Stat(filepath.Dir(location)); err != nil || !dir.IsDir() {
 			return source{}, fmt.Errorf("the directory %s of the file %s does not exist: create it", filepath.Dir(location), filepath.Base(location))

@@ -20,7 +20,7 @@ import (
 // lock ask for UTC.
 var sessionSettings = []string{
 	"SET SESSION " +
-		"autocommit = 1, completion_type = 0, " + // a single statement is committed, and a COMMIT begins no new transaction
+		"autocommit = 1, completion_type = 0, " + // a single statement is committed, and a COMMIT does not begin a new one
 		"sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION', " + // a value that does not fit is rejected, not truncated
 		"default_storage_engine = InnoDB, unique_checks = 1, " + // tables have transactions, and unique keys are enforced
 		"sql_safe_updates = 0, sql_select_limit = 18446744073709551615, sql_big_selects = 1, " + // a statement sees all rows that match

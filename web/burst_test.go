@@ -183,7 +183,7 @@ func TestABurstThatCannotBeSent(t *testing.T) {
 	for says, form := range map[string]url.Values{
 		"Versions is empty; name at least one": plan("666"),
 		"Users is 7; it must be even":          plan("7", "v1"),
-		"Users is 10002; allowed is from 2":    plan("10002", "v1"),
+		"Users is 10002; it must be from 2":    plan("10002", "v1"),
 		"Versions names v99":                   plan("666", "v99"),
 		"Guess a number from 0 to 666":         {"users": {"666"}, "drivers": {"4"}, "version": {"v1"}, "guess": {"667"}},
 	} {

@@ -60,9 +60,9 @@ func (p *parts) openStores(ctx context.Context, c *serveCommand, servers topolog
 	case *topology.Redis:
 		p.redis = s
 	case topology.Database:
-		p.orders, p.goods, p.backends.Named = s.WithThinkTime(c.OrderThink), shop.New(s.DB(), c.OrderThink), s.String()
+		p.orders, p.shopStore, p.backends.Named = s.WithThinkTime(c.OrderThink), shop.New(s.DB(), c.OrderThink), s.String()
 		_, items := cache.NewDatabase(ctx, s.DB(), 0)
-		return errors.Join(p.goods.CreateTables(ctx), items) // fail at the start, not at the first request
+		return errors.Join(p.shopStore.CreateTables(ctx), items) // fail at the start, not at the first request
 	}
 	return nil
 }

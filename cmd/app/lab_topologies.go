@@ -10,6 +10,7 @@ import (
 	"locklab/experiments/containers"
 	"locklab/internal/marked"
 	"locklab/internal/progress"
+	"locklab/report/terminal"
 	"locklab/report/topologies"
 	"locklab/stack/compose"
 )
@@ -47,7 +48,7 @@ func (c *labTopologiesCommand) Run(ctx context.Context, std streams) error {
 	if err := c.write(page.String()); err != nil {
 		return unavailable(err)
 	}
-	fmt.Fprintf(std.out, "Wrote %s. Verdict: %s\n", c.Out, result.Verdict())
+	fmt.Fprintf(std.out, "Wrote %s. Verdict: %s\n", c.Out, terminal.Verdict(result.Verdict(), wantsColour(std.out)))
 	return verdictError(result.Verdict(), "see "+c.Out)
 }
 

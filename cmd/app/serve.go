@@ -230,7 +230,7 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 	p, err := c.open(startCtx)
 	defer p.close(log)
 	if err == nil {
-		p.limited, err = c.limitFlags.open(ctx, p, listener.Addr())
+		p.rateLimits, err = c.limitFlags.open(ctx, p, listener.Addr())
 	}
 	if err := commandError(ctx, err, "the server did not start"); err != nil {
 		return err
@@ -259,21 +259,21 @@ func (c *serveCommand) warnLongLease(log *slog.Logger) {
 
 // parts are the components of an instance.
 type parts struct {
-	access    topology.Access // to every Redis server
-	redis     *topology.Redis
-	orders    *order.Store
-	goods     *shop.Store
-	backends  lockstrategy.Backends
-	servers   map[versions.Server]topology.Servers // the servers with addresses
-	checks    []handlers.HealthCheck
-	outages   *handlers.Outages
-	locks     []preflight.Check
-	preflight *preflight.Monitor
-	metrics   *handlers.Metrics
-	versions  []handlers.Version
-	limited   handlers.RateLimits
-	caches    *variants.Set
-	closers   []func() error // in opening order
+	access     topology.Access // to every Redis server
+	redis      *topology.Redis
+	orders     *order.Store
+	shopStore  *shop.Store
+	backends   lockstrategy.Backends
+	servers    map[versions.Server]topology.Servers // the servers with addresses
+	checks     []handlers.HealthCheck
+	outages    *handlers.Outages
+	locks      []preflight.Check
+	preflight  *preflight.Monitor
+	metrics    *handlers.Metrics
+	versions   []handlers.Version
+	rateLimits handlers.RateLimits
+	caches     *variants.Set
+	closers    []func() error // in opening order
 }
 
 // open connects to the servers and opens the versions that they allow. Close the parts after an error, too.
@@ -332,7 +332,7 @@ func (p *parts) addVersion(ctx context.Context, v versions.Version, c *serveComm
 	return nil
 }
 
-// nodeChecks returns a check for each node of a quorum. They are spare, because the quorum works without some of its nodes.
+// nodeChecks returns a check for each node of a quorum. They are optional, because the quorum works without some of its nodes.
 func nodeChecks(quorum topology.Servers, nodes []redis.UniversalClient) (checks []handlers.HealthCheck) {
 	for _, node := range nodes {
 		name := fmt.Sprint(quorum, " ", node.(*redis.Client).Options().Addr)
@@ -353,12 +353,12 @@ func waitForPing(ctx context.Context, ping func(context.Context) error) error {
 
 func (p *parts) handler(c *serveCommand, log *slog.Logger) http.Handler {
 	return handlers.New(handlers.Config{
-		Shop: p.goods,
+		Shop: p.shopStore,
 		Parcels: shop.Worker{
-			Name: c.Instance, Queue: shop.Queue{Redis: p.redis.Master}, Store: p.goods, Guard: shop.OneTransaction, Idle: 30 * time.Second,
+			Name: c.Instance, Queue: shop.Queue{Redis: p.redis.Master}, Store: p.shopStore, Guard: shop.OneTransaction, Idle: 30 * time.Second,
 		},
 		Instance: c.Instance, Topology: c.Topology, Build: build(), Versions: p.versions, Wait: c.Wait,
-		Views: pview.NewCounter(p.redis.Master, p.redis.Replica), Orders: p.orders, RateLimits: p.limited, Caches: p.caches,
+		Views: pview.NewCounter(p.redis.Master, p.redis.Replica), Orders: p.orders, RateLimits: p.rateLimits, Caches: p.caches,
 		Outages: p.outages, Preflight: p.preflight.Reports, Metrics: p.metrics, AdminToken: c.AdminToken, Log: log,
 	})
 }

@@ -171,7 +171,7 @@ func TestServeWithAWrongEtcdPassword(t *testing.T) {
 			"serve", "--listen=127.0.0.1:0", "--start-timeout=5s", "--redis=" + node.Addr, "--etcd=" + server.addr,
 			"--database=sqlite:" + filepath.Join(t.TempDir(), "orders.db"),
 		}, flags...)...)
-		if wantSentence(t, got, exitUnavailable, "--etcd", server.addr); strings.Contains(got.err, "hush") {
+		if wantSentence(t, got, exitUnavailable, "--etcd", server.addr, "wrong or missing"); strings.Contains(got.err, "hush") {
 			t.Errorf("the error has a password: %s", got.err)
 		}
 	}

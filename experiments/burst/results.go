@@ -54,7 +54,7 @@ func (p Plan) Validate() error {
 		}
 		switch {
 		case field.value < least || field.value > field.most:
-			return fmt.Errorf("%s is %d; allowed is from %d to %d", field.name, field.value, least, field.most)
+			return fmt.Errorf("%s is %d; it must be from %d to %d", field.name, field.value, least, field.most)
 		case field.halved && field.value%2 != 0:
 			return fmt.Errorf("%s is %d; it must be even, so that each instance gets exactly half", field.name, field.value)
 		}

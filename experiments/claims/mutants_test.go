@@ -236,7 +236,8 @@ func TestMutantsOfInstances(t *testing.T) {
 		id, why                     string
 	}{
 		{
-			"what is known of the holder", "handlers/errors.go", `response["locked"], response["instance"] = holderOf(err), `, `response["instance"] = `,
+			"what is known of the holder", "handlers/errors.go",
+			`response["locked"], response["instance"] = holderOf(err), `, `response["instance"] = `,
 			nil, "G5", "unexpected: does not wait: driver ",
 		},
 		{

@@ -117,8 +117,9 @@ func (c Chaos) start(ctx context.Context, t *experiments.Trial) *chaos {
 		c.Topology = topology.Single
 	}
 	running, err := burst.Service{
-		App: t.App, Topology: string(c.Topology), Real: t.Real, Servers: versions.RequiredServers(c.Version), Instances: 2, Named: true, Think: chaosThink,
-		Lease: chaosLease, Listen: "127.0.0.1:0",
+		App: t.App, Topology: string(c.Topology), Real: t.Real, Instances: 2, Named: true, Think: chaosThink,
+		Servers: versions.RequiredServers(c.Version),
+		Lease:   chaosLease, Listen: "127.0.0.1:0",
 	}.Start(ctx, t.Stack, nil)
 	t.Must(err)
 	x := &chaos{Chaos: c, Trial: t, Running: running, over: make(chan struct{})}

@@ -1,6 +1,6 @@
 // Command kubernetes starts a Kubernetes of three nodes on this machine for each topology of deploy/kubernetes, and sends load to the lab
-// in it. It kills a node during a burst, judges, and writes the tables of docs/kubernetes.md. It needs Linux, root, Docker with the images of the lab,
-// and programs of Debian, whose packages it names where they are missing. It needs control groups of version 1, which systemd
+// in it. It kills a node during a burst, judges, and writes the tables of docs/kubernetes.md. It needs Linux, root, Docker with the images
+// of the lab, and programs of Debian, whose packages it names where they are missing. It needs control groups of version 1, which systemd
 // mounts when the kernel's command line has systemd.unified_cgroup_hierarchy=0.
 //
 // What is NOT guaranteed: that a cluster of several machines behaves the same. The nodes share a kernel, two processors and a clock.

@@ -162,7 +162,8 @@ func TestTheTablesSayWhatTheScorecardsSay(t *testing.T) {
 		"ways":  {"| good | Good 1.0 (Go, etcd) |", "| gone | Bad (Java) |  | not tried: no Maven |"},
 		"must": {
 			"| good | holds | holds | holds |",
-			"| bad | holds | holds | [**violated**](https://a.example/bad) | holds | holds | holds | inconclusive | [holds](https://a.example/bad) |",
+			"| bad | holds | holds | [**violated**](https://a.example/bad) | holds | holds | holds | inconclusive | " +
+				"[holds](https://a.example/bad) |",
 		},
 		"may": {"| good | holds | holds | holds | n/a | n/a |", "| bad | no | no | no | no | n/a |"},
 		"violations": {

@@ -1,5 +1,5 @@
-// Command libraries builds the adapters of examples/locks, and tries each lock with `app lab try`. It writes the tables of docs/libraries.md
-// and the rungs of docs/workshop.md, and saves the scorecards in examples/locks/scorecards.
+// Command libraries builds the adapters of examples/locks, and tries each lock with `app lab try`. It writes the tables of
+// docs/libraries.md and the rungs of docs/workshop.md, and saves the scorecards in examples/locks/scorecards.
 //
 //	libraries                    tries all locks, and writes the pages (40 minutes)
 //	libraries save NAME [ROW]    tries one lock, or one row of it, and writes its scorecard and the pages

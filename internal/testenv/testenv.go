@@ -154,7 +154,7 @@ type Part string
 const (
 	Interop Part = "interop" // real Redisson beside the lock
 	Page    Part = "page"    // every screen of the live page in Chromium, of which `make test` has two
-	Pages   Part = "pages"   // what pages say, compared with the code and with each other
+	Pages   Part = "pages"   // links, commands and generated tables of pages
 	Whole   Part = "tests"   // each combination, of which `make test` has one of a kind
 
 	Containers Part = "containers" // the lines of the pages in containers. It needs Docker and the images, so "all" does not run it

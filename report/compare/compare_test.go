@@ -10,6 +10,7 @@ import (
 	"locklab/experiments"
 	"locklab/experiments/claims/faults"
 	"locklab/history"
+	"locklab/internal/testenv"
 	"locklab/versions"
 )
 
@@ -145,6 +146,22 @@ func TestParts(t *testing.T) {
 			if !strings.Contains(c.page, want) {
 				t.Errorf("%s: not there: %s\n%s", c.name, want, c.page)
 			}
+		}
+	}
+}
+
+// No cell of the tables in docs/compare.md lacks its run or its measurement.
+func TestTheComparisonIsWhole(t *testing.T) {
+	testenv.Check(t, testenv.Pages)
+	page, err := os.ReadFile("../../docs/compare.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"speed", "fairness", "failure"} {
+		_, table, _ := strings.Cut(string(page), "<!-- "+name+": ")
+		table, _, _ = strings.Cut(table, "<!-- /"+name+" -->")
+		if strings.Count(table, "\n| v") != len(facts) || strings.Contains(table, "not tested") || strings.Contains(table, "not measured") {
+			t.Errorf("a row or a run is missing: %s", table)
 		}
 	}
 }

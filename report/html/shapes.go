@@ -48,22 +48,26 @@ func shapeOf(kind history.Kind) shape {
 	return shapes[len(shapes)-1]
 }
 
+// refusal is the text beside what the resource refused.
+func refusal(e history.Event) string {
+	switch {
+	case e.Name == history.RefusedRead:
+		return "read refused"
+	case e.Name == history.RefusedAll:
+		return "refused"
+	case e.Text != "": // of a scene
+		return e.Text
+	}
+	return fmt.Sprintf("write %d refused", e.Value)
+}
+
 // label is the text beside an event, and its position.
 func label(e history.Event) (text string, row int) {
 	switch e.Kind {
 	case history.Read, history.Write:
 		return fmt.Sprintf("%s %d", e.Kind, e.Value), above
 	case history.Stale:
-		switch e.Name {
-		case history.RefusedRead:
-			return "read refused", above
-		case history.RefusedAll:
-			return "refused", above
-		}
-		if e.Text != "" { // of a scene
-			return e.Text, above
-		}
-		return fmt.Sprintf("write %d refused", e.Value), above
+		return refusal(e), above
 	case history.Final:
 		return fmt.Sprintf("ends at %d", e.Value), above
 	case history.Win:

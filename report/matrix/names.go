@@ -1,5 +1,7 @@
 package matrix
 
+import "locklab/experiments/clients"
+
 // strategies are the rows that there always are: the naive locks, and the versions with a lock. The names are those that variants have.
 var strategies = []string{
 	"naive SETNX",
@@ -17,8 +19,8 @@ var anomalies = []string{
 
 // The columns that this package names in more than one place.
 const (
-	fixedLease   = "long work (fixed lease)"
-	renewedLease = "long work (renewed lease)"
+	fixedLease   = clients.FixedLease
+	renewedLease = clients.RenewedLease
 	cut          = "network cut in two"
 )
 

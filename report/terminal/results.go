@@ -25,7 +25,7 @@ func Results(r *experiments.Results, screen Screen) string {
 		b.WriteString(cmp.Or(curve(r.Runs[0]), measurements(r.Runs[0].Record, screen)))
 	}
 	if len(r.LeftOut) > 0 {
-		b.WriteString(screen.Fit(fmt.Sprintf("Left out, for they run %s: %s\n\n", r.Elsewhere, strings.Join(r.LeftOut, ", ")), 0))
+		b.WriteString(screen.Fit(fmt.Sprintf("Left out, because they run %s: %s\n\n", r.Elsewhere, strings.Join(r.LeftOut, ", ")), 0))
 	}
 	for _, sentence := range r.Missing {
 		fmt.Fprintf(&b, "Left out: %s\n\n", screen.Fit(sentence, 10))

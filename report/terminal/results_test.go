@@ -183,8 +183,14 @@ func TestBurstsShowTheRangeOfTheRounds(t *testing.T) {
 	}
 	r.Pageview[0].Verdict, r.Pageview[0].Lost = experiments.AsExpected, 632
 	for rounds, wants := range map[int][]string{
-		1: {"differs from run to run", "--rounds 10", "v3: 1 page views and 2 drivers were refused", "0 34 632 lost, as predicted", v1.Explanation},
-		3: {"The range of 3 rounds", "0 - 632 lost, as predicted", "v1 5 40 1–2", "v3 666 666 1 ", "differs from run to run", "v3 #1: 1 page views"},
+		1: {
+			"differs from run to run", "--rounds 10", "v3: 1 page views and 2 drivers were refused", "0 34 632 lost, as predicted",
+			v1.Explanation,
+		},
+		3: {
+			"The range of 3 rounds", "0 - 632 lost, as predicted", "v1 5 40 1–2", "v3 666 666 1 ", "differs from run to run",
+			"v3 #1: 1 page views",
+		},
 	} {
 		if r.Rounds, r.Users = rounds, map[int]int{1: versions.ArticleUsers, 3: 20}[rounds]; rounds > 1 {
 			r.Ranges = []burst.Range{
@@ -207,8 +213,8 @@ func TestBurstsShowTheRangeOfTheRounds(t *testing.T) {
 	}
 }
 
-// What was lost is never in the good colour, although it was predicted, and what was kept is. Both say in words that they were predicted, so
-// that a file needs no colour. What nobody predicted looks different from both, and so does what shows nothing.
+// What was lost is never in the good colour, although it was predicted, and what was kept is. Both say in words that they were predicted,
+// so that a file needs no colour. What nobody predicted looks different from both, and so does what shows nothing.
 func TestAPredictedLossIsNeverGreen(t *testing.T) {
 	row := func(version string, v experiments.Verdict) burst.Judged {
 		return burst.Judged{Version: version, Verdict: v, PerInstance: map[string]int{"a": 333, "b": 333}}
@@ -276,7 +282,9 @@ func TestTheTablesOfADemoFitATerminal(t *testing.T) {
 			t.Errorf("this line has %d columns: %s", n, line)
 		}
 	}
-	for _, row := range []string{`v2  +process mutex .+ 275 lost, as predicted ✓`, `v2  +process mutex .+ 2 winners, 1 too many, as predicted ✓`} {
+	for _, row := range []string{
+		`v2  +process mutex .+ 275 lost, as predicted ✓`, `v2  +process mutex .+ 2 winners, 1 too many, as predicted ✓`,
+	} {
 		if !regexp.MustCompile(row).MatchString(text) {
 			t.Errorf("no line %q in\n%s", row, text)
 		}

@@ -19,7 +19,7 @@ var L05 = experiments.Experiment{
 	Level:    experiments.Medium,
 	Start:    true,
 	Anomaly:  clients.FixedLease,
-	Schedule: experiments.Schedule{Takes: 31 * time.Second},
+	Schedule: experiments.Schedule{Takes: 40 * time.Second},
 	Check:    history.Counter,
 	Variants: slices.Concat([]experiments.Variant{
 		{Name: "short work", Run: clients.WorkBesideWaiter(clients.LongLease, 0, time.Minute)},
