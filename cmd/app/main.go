@@ -87,8 +87,8 @@ func commandError(ctx context.Context, err error, note string) error {
 	return nil
 }
 
-// verdictError returns an error with the exit code of a verdict, or nil if the run went as predicted. An empty reason prints nothing: use it
-// if the output has the reason already.
+// verdictError returns an error with the exit code of a verdict, or nil if the run went as predicted. An empty reason prints nothing:
+// use it if the output has the reason already.
 func verdictError(v experiments.Verdict, reason string) error {
 	if v == experiments.AsExpected {
 		return nil
