@@ -115,6 +115,10 @@ func TestIncludedFilesHaveNoEscapedVariables(t *testing.T) {
 	if err != nil || len(files) < 4 {
 		t.Fatal(files, err)
 	}
+	for _, pattern := range []string{"instances/*.yaml", "backends/*.yaml"} {
+		more, _ := filepath.Glob(pattern)
+		files = append(files, more...)
+	}
 	files = append(files, "lab.yaml", "app.yaml")
 	for _, file := range files {
 		text, err := os.ReadFile(file)

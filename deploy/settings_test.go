@@ -52,7 +52,7 @@ func TestSettingsThatAreNotReadStopCompose(t *testing.T) {
 
 // Every variable of the files has a default: Compose replaces an unknown variable by nothing.
 func TestVariablesAreSet(t *testing.T) {
-	known := map[string]bool{"REDIS_TOPOLOGY": true}
+	known := map[string]bool{"TOPOLOGY": true}
 	for _, s := range settings(t) {
 		known[s[0]] = true
 	}

@@ -4,7 +4,7 @@ cat <<END
 The lab is up over Redis $TOPOLOGY: $URL
 The live page: $URL/ui/
 In another terminal:
-  docker compose run --rm burst           sends the requests of the demo
-  docker compose down --remove-orphans    takes everything down
+  docker compose run --rm k6      compares v1 to v4 under 666 users; jmeter or burst in place of k6
+  docker compose down             takes everything down
 END
 exec sleep infinity

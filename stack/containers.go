@@ -19,7 +19,7 @@ import (
 // project, a network and ports of their own, so that a lab that is up is not disturbed. One topology at a time.
 func (s *Stack) UseContainers(checkout string) { s.checkout = checkout }
 
-// readyService is healthy when a topology is complete. It depends on every server.
+// readyService is healthy when a topology is complete. It depends on the servers of every topology.
 const readyService = "redis-ready"
 
 // startContainers starts a topology in containers.
@@ -31,6 +31,9 @@ func (s *Stack) startContainers(ctx context.Context, t *Topology) error {
 	t.Password = docker.Variable("REDIS_PASSWORD")
 	t.Map = []string{docker.HostAddrMap()}
 	for _, service := range slices.Sorted(maps.Keys(docker.Files.Services[readyService].DependsOn)) {
+		if !compose.Starts(docker.Files.Services[service]) { // of another topology
+			continue
+		}
 		c, err := docker.Container(ctx, service)
 		if err != nil {
 			return fmt.Errorf("stack: %w", err)

@@ -148,6 +148,10 @@ var navigation = []link{
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /{$}", http.RedirectHandler("/ui/", http.StatusSeeOther))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { // as an instance has it, for the container's health check
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"instance": "page"}`))
+	})
 	for _, of := range routes {
 		mux.HandleFunc(of.pattern, func(w http.ResponseWriter, r *http.Request) {
 			err := refuse(http.StatusForbidden, missing[of.least])

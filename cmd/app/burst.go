@@ -106,8 +106,8 @@ type burstCommand struct {
 	AdminToken string `placeholder:"SECRET" help:"Token that the instances require to reset the counter (default: as set in .env, or none)."`
 }
 
-const burstNext = `Next:    REDIS_TOPOLOGY=cluster docker compose up -d --wait --remove-orphans    switch to another Redis, then repeat
-         docker compose down --remove-orphans                                   remove everything
+const burstNext = `Next:    TOPOLOGY=cluster docker compose up -d --wait    switch to another Redis, then repeat
+         docker compose down                             remove everything
 `
 
 // Run sends the bursts to each version, and prints and judges the results.

@@ -23,6 +23,7 @@ type fakeDocker struct {
 	calls string // file with a line for each call
 
 	ps    string // output of docker compose ps
+	over  string // topology that the instances were told
 	ports string // ports of the lab's containers, as docker ps prints them
 	up    string // script to run for docker compose up
 	first string // shell cases to try before all others
@@ -36,7 +37,7 @@ func (d fakeDocker) start(t *testing.T) *fakeDocker {
 	dir := t.TempDir()
 	d.t, d.calls = t, filepath.Join(dir, "calls")
 	script := fmt.Sprintf(`#!/bin/sh
-printf '%%s\n' "REDIS_TOPOLOGY=$REDIS_TOPOLOGY APP_VERSION=$APP_VERSION docker $*" >>%s
+printf '%%s\n' "TOPOLOGY=$TOPOLOGY APP_VERSION=$APP_VERSION docker $*" >>%s
 case "$*" in
 %s
 "info "*) echo '{"ServerVersion":"28.0.0","OSType":"linux","ClientInfo":{"Plugins":[{"Name":"compose","Version":"2.40.0"}]}}' ;;
@@ -49,11 +50,12 @@ END
 ;;
 "compose up "*) %s ;;
 "compose --profile"*" down "*) echo Removed ;;
+"inspect "*) echo '{"Config":{"Env":["LAB_TOPOLOGY=%s"]}}' ;;
 "logs "*) echo 'nginx: [emerg] host not found' >&2 ;;
 *) echo "the fake docker does not know: $*" >&2; exit 9 ;;
 esac
 `, d.calls, d.first, shellQuote(neededImages(t)), shellQuote("locklab|locklab-all-1|"+cmp.Or(d.ports, "127.0.0.1:1-65535->1-65535/tcp")),
-		d.ps, cmp.Or(d.up, "echo Started"))
+		d.ps, cmp.Or(d.up, "echo Started"), d.over)
 	if err := os.WriteFile(filepath.Join(dir, "docker"), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}

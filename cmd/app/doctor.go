@@ -107,8 +107,10 @@ func addProject(lab *doctor.Lab, project *compose.Project) {
 
 // baseImage returns the image from which the image of service is built.
 func baseImage(service types.ServiceConfig) string {
-	if image := service.Build.Args["GO_IMAGE"]; image != nil {
-		return *image
+	for _, argument := range []string{"GO_IMAGE", "K6_BASE_IMAGE"} {
+		if image := service.Build.Args[argument]; image != nil {
+			return *image
+		}
 	}
 	return "debian:bookworm-slim" // of JMeter, whose build has no argument
 }

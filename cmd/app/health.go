@@ -13,6 +13,7 @@ import (
 // healthCommand asks an instance whether it is ready. Containers use it as their health check, because the image has no other program.
 type healthCommand struct {
 	Listen string `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Address of the instance, as for app serve."`
+	Alive  bool   `env:"-" help:"Only check that the instance answers, even if it cannot reach its servers."`
 }
 
 // healthTimeout is longer than an instance waits for its own servers.
@@ -25,7 +26,16 @@ func (c *healthCommand) Run(ctx context.Context, std streams) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
-	ready, err := burst.Target{URL: "http://" + localAddr(c.Listen)}.Ready(ctx)
+	target := burst.Target{URL: "http://" + localAddr(c.Listen)}
+	if c.Alive {
+		health, err := fetchHealth(ctx, target)
+		if err != nil {
+			return unavailable(err)
+		}
+		fmt.Fprintf(std.out, "instance %s is alive\n", health.Instance)
+		return nil
+	}
+	ready, err := target.Ready(ctx)
 	switch {
 	case err != nil:
 		return unavailable(explainNoAnswer(err))

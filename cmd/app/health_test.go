@@ -55,6 +55,16 @@ func TestHealthNamesUnreachableServers(t *testing.T) {
 	}
 }
 
+// An instance stays alive while a server is down: otherwise docker compose up could not start that server again.
+func TestAliveWithoutItsServers(t *testing.T) {
+	listen := newInstance(t, map[string]error{"redis": errors.New("dial tcp: refused")})
+	got := app(t.Context(), "health", "--alive", "--listen", listen)
+	if got.code != exitOK || got.out != "instance blue is alive\n" {
+		t.Errorf("exit %d: %q, %q", got.code, got.out, got.err)
+	}
+	wantSentence(t, app(t.Context(), "health", "--alive", "--listen", "127.0.0.1:1"), exitUnavailable, "no instance answers")
+}
+
 func TestHealthOfOtherServers(t *testing.T) {
 	respond := func(status int, text string) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -18,7 +18,7 @@ func TestOfflineBuildOutput(t *testing.T) {
 	programs := t.TempDir()
 	for name, script := range map[string]string{
 		"docker": `case "$*" in
-*--images) sed -nE 's/^(REDIS|APP|JMETER)_IMAGE=//p' deploy/defaults.env ;;
+*--images) sed -nE 's/^(REDIS|APP|K6|JMETER)_IMAGE=//p' deploy/defaults.env ;;
 *.Size*) echo 7000000 ;;
 "compose build"*) exit "$FAILS" ;;
 esac`,
@@ -35,16 +35,18 @@ esac`,
 		return string(out), err
 	}
 	out, err := build("0")
-	if want := `^\[1/5\] debian\S+ +7 MB  was there
-\[2/5\] golang\S+ +7 MB  was there
-\[3/5\] redis\S+ +7 MB  was there
-\[4/5\] \S+ +7 MB  \d+ s
-\[5/5\] \S*jmeter\S+ +7 MB  \d+ s
+	if want := `^\[1/7\] debian\S+ +7 MB  was there
+\[2/7\] golang\S+ +7 MB  was there
+\[3/7\] grafana/k6\S+ +7 MB  was there
+\[4/7\] redis\S+ +7 MB  was there
+\[5/7\] \S+ +7 MB  \d+ s
+\[6/7\] \S*k6\S+ +7 MB  \d+ s
+\[7/7\] \S*jmeter\S+ +7 MB  \d+ s
 Every image is there`; err != nil || !regexp.MustCompile(want).MatchString(out) {
 		t.Errorf("%v: %s", err, out)
 	}
 	out, err = build("1")
-	if want := `\[4/5\] \S+ +\n(.|\n)*build: \S+ could not be built`; err == nil || !regexp.MustCompile(want).MatchString(out) {
+	if want := `\[5/7\] \S+ +\n(.|\n)*build: \S+ could not be built`; err == nil || !regexp.MustCompile(want).MatchString(out) {
 		t.Errorf("%v: %s", err, out)
 	}
 }

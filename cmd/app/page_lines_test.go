@@ -28,11 +28,11 @@ var inContainers = []string{
 // notInContainers are lines of these pages that this test leaves out, and why. They are the beginnings of lines.
 var notInContainers = map[string]string{
 	"docker compose --profile load pull":             "it needs a registry",
-	"docker compose -f compose.twelve":               "twelve instances are too many beside another lab; make check runs them",
+	"INSTANCES=12 docker compose up":                 "twelve instances are too many beside another lab; make check runs them",
 	"docker compose run --rm k6 run -e ALGORITHM=r1": "it belongs to the twelve instances",
 	"k6 run -e OPERATION=rates":                      "two minutes",
 	"loadtest/jmeter/jmeter -t":                      "a window",
-	"docker compose down --remove-orphans":           "it comes last",
+	"docker compose down":                            "it comes last",
 	"./app lab":                                      "it needs no containers",
 }
 
@@ -74,7 +74,7 @@ func TestPagesInContainers(t *testing.T) {
 			if topology == "sentinel" {
 				p.breaksTheMaster()
 			}
-			p.types("docs/shared-machine.md", "docker compose down --remove-orphans")
+			p.types("docs/shared-machine.md", "docker compose down")
 			mine := " -q --filter label=com.docker.compose.project=" + p.project()
 			if left := p.runs("docker ps -a" + mine + "; docker network ls" + mine); left != "" {
 				t.Errorf("down leaves %s", left)
@@ -109,9 +109,9 @@ func joined(t *testing.T, number int, topology string) *participant {
 	i := slices.IndexFunc(all, func(block string) bool { return strings.Contains(block, "PATH-OF-THE-TRAINERS-CHECKOUT") })
 	own := strings.NewReplacer("PATH-OF-THE-TRAINERS-CHECKOUT", root, "locklab-7", p.project(),
 		"participant 7", "participant "+strconv.Itoa(number),
-		"docker compose up -d --wait  ", "echo REDIS_TOPOLOGY="+topology+" >>.env && docker compose up -d --wait  ")
+		"docker compose up -d --wait  ", "echo TOPOLOGY="+topology+" >>.env && docker compose up -d --wait  ")
 	block := own.Replace(all[i])
-	if !strings.Contains(block, root) || !strings.Contains(block, "REDIS_TOPOLOGY") || !strings.Contains(block, p.project()) {
+	if !strings.Contains(block, root) || !strings.Contains(block, "TOPOLOGY") || !strings.Contains(block, p.project()) {
 		t.Fatalf("this is no block for a participant: %s", block)
 	}
 	p.runs("set -e\n" + block)

@@ -23,7 +23,7 @@ type checkout struct {
 
 type upCommand struct {
 	checkout
-	Topology string `arg:"" optional:"" placeholder:"TOPOLOGY" help:"Redis topology: single, master-slave, sentinel or cluster (default: REDIS_TOPOLOGY in .env, or single)."`
+	Topology string `arg:"" optional:"" placeholder:"TOPOLOGY" help:"Redis topology: single, master-slave, sentinel or cluster (default: TOPOLOGY in .env, or single)."`
 	Build    bool   `help:"Rebuild the image of the instances from this checkout."`
 	Verbose  bool   `short:"v" help:"Show the output of docker compose."`
 }
@@ -49,14 +49,7 @@ func (c *upCommand) Run(ctx context.Context, std streams) error {
 	if c.Verbose {
 		docker.Progress, tell.Terminal = std.err, false // our changing line would mix with Docker's output
 	}
-	if docker.ForceRecreate, err = docker.RedisDied(ctx); err != nil {
-		tell.Done()
-		return commandError(ctx, err, "nothing was started")
-	}
 	tell.Say("starting the lab over Redis " + project.Topology)
-	if docker.ForceRecreate {
-		tell.Say("a Redis server has died: recreating all containers over Redis " + project.Topology)
-	}
 	err = docker.Up(ctx)
 	tell.Done()
 	if err != nil && ctx.Err() == nil {
@@ -100,14 +93,20 @@ func (c *statusCommand) Run(ctx context.Context, std streams) error {
 	if project == nil {
 		return unavailable(errors.New("the lab is not up: app up starts it"))
 	}
-	problems, err := compose.Docker{Project: project}.Diagnosis(ctx)
-	if err != nil || ctx.Err() != nil {
+	docker := compose.Docker{Project: project}
+	problems, err := docker.Diagnosis(ctx)
+	leftovers, failed := docker.Leftovers(ctx)
+	if err = errors.Join(err, failed); err != nil || ctx.Err() != nil {
 		return commandError(ctx, err, statusHint)
+	}
+	if len(leftovers) > 0 {
+		std.say(fmt.Sprintf("  These containers do not belong to this lab: %s. docker compose up -d --wait --remove-orphans removes them.",
+			strings.Join(leftovers, ", ")))
 	}
 	if len(problems) > 0 {
 		printLines(std.err, problems)
-		return unavailable(fmt.Errorf("the lab over Redis %s is not ready: app up %[1]s repairs it, and resets it if a Redis server has died; "+
-			"docker compose logs SERVICE shows details", project.Topology))
+		return unavailable(fmt.Errorf("the lab over Redis %s is not ready: app up %[1]s repairs it, "+
+			"and docker compose logs SERVICE shows details", project.Topology))
 	}
 	fmt.Fprintf(std.out, "The lab is up over Redis %s; every service is ready.\n%s", project.Topology, addresses(ctx, project))
 	return nil
@@ -156,16 +155,41 @@ func addresses(ctx context.Context, project *compose.Project) string {
 		health.Build != unknownBuild && health.Build != build() {
 		fmt.Fprintf(&b, "  The instances were built from %s, but this checkout is at %s: app up --build rebuilds them.\n", health.Build, build())
 	}
-	for _, service := range []string{"nginx", "app-1", "app-2"} {
-		fmt.Fprintf(&b, "  %-9s http://%s\n", service, project.Published(service))
+	nginx := "http://" + project.Published("nginx")
+	lines := [][2]string{{"nginx", nginx}, {"live page", nginx + "/ui/"}}
+	for _, service := range []string{"app-1", "app-2"} {
+		lines = append(lines, [2]string{service, "http://" + project.Published(service)})
 	}
-	for _, service := range []string{"mysql", "etcd", "zookeeper", "memcached"} {
-		if addr := project.Published(service); addr != "" { // empty if BACKENDS=0
-			fmt.Fprintf(&b, "  %-9s %s\n", service, addr)
-		}
+	for _, line := range slices.Concat(lines, serverAddresses(project)) {
+		fmt.Fprintf(&b, "  %-12s %s\n", line[0], line[1])
 	}
-	fmt.Fprintf(&b, "Next: %s burst http://%s, or docker compose run --rm k6; then %[1]s down\n", self(), project.Published("nginx"))
+	fmt.Fprintf(&b, "Next: %s burst, or docker compose run --rm k6; then %[1]s down\n", self())
 	return b.String()
+}
+
+// serverAddresses lists where the servers listen. Servers that differ by their last digit, such as redis-1 to redis-4, are one line.
+func serverAddresses(project *compose.Project) (lines [][2]string) {
+	first, last := map[string]compose.Port{}, map[string]compose.Port{}
+	var names []string
+	for _, port := range project.Ports() {
+		if slices.Contains([]string{"nginx", "page", "app-1", "app-2"}, port.Service) {
+			continue
+		}
+		name := strings.TrimRight(port.Service, "-0123456789")
+		if _, known := first[name]; !known {
+			first[name], names = port, append(names, name)
+		}
+		last[name] = port
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		address := fmt.Sprintf("%s:%d", first[name].Host, first[name].Number)
+		if n := last[name].Number; n != first[name].Number {
+			address += fmt.Sprintf(" to %d", n)
+		}
+		lines = append(lines, [2]string{name, address})
+	}
+	return lines
 }
 
 // self returns the command with which the user starts this program in the working directory.

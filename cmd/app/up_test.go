@@ -48,8 +48,9 @@ func TestUp(t *testing.T) {
 		t.Fatalf("exit %d: %s", got.code, got.err)
 	}
 	for _, want := range []string{
-		"up over Redis cluster", "nginx     http://127.0.0.1:8123\n", "app-2     http://127.0.0.1:8090\n",
-		"mysql     127.0.0.1:13306\n", "burst http://127.0.0.1:8123", "down",
+		"up over Redis cluster", "nginx        http://127.0.0.1:8123\n", "live page    http://127.0.0.1:8123/ui/\n",
+		"app-2        http://127.0.0.1:8090\n", "mysql        127.0.0.1:13306\n", "cluster      127.0.0.1:7101 to 7106\n",
+		"redlock      127.0.0.1:6391 to 6395\n", " down",
 	} {
 		if !strings.Contains(got.out, want) {
 			t.Errorf("%q is missing in:\n%s", want, got.out)
@@ -59,7 +60,7 @@ func TestUp(t *testing.T) {
 		t.Errorf("the output of docker or a dead Redis server is mentioned: %s", got.err)
 	}
 	up := docker.callsWith("docker compose up")
-	if want := "REDIS_TOPOLOGY=cluster APP_VERSION=" + currentOrigin().String() + " "; len(up) != 1 || !strings.HasPrefix(up[0], want) ||
+	if want := "TOPOLOGY=cluster APP_VERSION=" + currentOrigin().String() + " "; len(up) != 1 || !strings.HasPrefix(up[0], want) ||
 		!strings.Contains(up[0], "--wait") {
 		t.Errorf("docker was called as %q", up)
 	}
@@ -123,7 +124,7 @@ func TestUpWithoutADockerEngine(t *testing.T) {
 
 // If up fails, the output names the service that failed, and why.
 func TestUpFails(t *testing.T) {
-	fakeDocker{ps: psOutput(t, "sentinel", "exited"), up: "echo 'container locklab-nginx-1 exited (1)' >&2; exit 1"}.start(t)
+	fakeDocker{over: "sentinel", ps: psOutput(t, "sentinel", "exited"), up: "echo 'container locklab-nginx-1 exited (1)' >&2; exit 1"}.start(t)
 	got := runInCheckout(t.Context(), "up", "sentinel")
 	for _, want := range []string{
 		"  nginx is exited: it ended with status 1. Its last line: nginx: [emerg] host not found\n",
@@ -167,7 +168,7 @@ func TestStatusOfNothing(t *testing.T) {
 }
 
 func TestStatusNotReady(t *testing.T) {
-	fakeDocker{ps: psOutput(t, "cluster", "exited")}.start(t)
+	fakeDocker{over: "cluster", ps: psOutput(t, "cluster", "exited")}.start(t)
 	got := runInCheckout(t.Context(), "status")
 	if got.code != exitUnavailable || !strings.HasPrefix(got.err, "  nginx is exited: ") || got.out != "" ||
 		!strings.Contains(got.err, "app up cluster") {
@@ -176,11 +177,11 @@ func TestStatusNotReady(t *testing.T) {
 }
 
 func TestStatusReady(t *testing.T) {
-	fakeDocker{ps: psOutput(t, "master-slave", "running")}.start(t)
-	t.Setenv("REDIS_TOPOLOGY", "single") // app up would start another topology than the one that runs
+	fakeDocker{over: "master-slave", ps: psOutput(t, "master-slave", "running")}.start(t)
+	t.Setenv("TOPOLOGY", "single") // app up would start another topology than the one that runs
 	got := runInCheckout(t.Context(), "status")
 	if got.code != exitOK || got.err != "" || !strings.Contains(got.out, "over Redis master-slave") ||
-		!strings.Contains(got.out, "nginx     http://127.0.0.1:8000\n") {
+		!strings.Contains(got.out, "nginx        http://127.0.0.1:8000\n") {
 		t.Errorf("exit %d: %s%s", got.code, got.out, got.err)
 	}
 }
@@ -190,7 +191,7 @@ func TestStatusComparesCommits(t *testing.T) {
 	before := stamp
 	stamp = "1234567"
 	t.Cleanup(func() { stamp = before })
-	fakeDocker{ps: psOutput(t, "single", "running")}.start(t)
+	fakeDocker{over: "single", ps: psOutput(t, "single", "running")}.start(t)
 	for image, old := range map[string]bool{"1234567": false, unknownBuild: false, "7654321": true} {
 		instance := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprintf(w, `{"build": %q, "instance": "8080"}`, image)
@@ -206,13 +207,13 @@ func TestStatusComparesCommits(t *testing.T) {
 
 // app down removes the topology that is running.
 func TestDown(t *testing.T) {
-	docker := fakeDocker{ps: psOutput(t, "sentinel", "running")}.start(t)
+	docker := fakeDocker{over: "sentinel", ps: psOutput(t, "sentinel", "running")}.start(t)
 	got := runInCheckout(t.Context(), "down")
 	if got.code != exitOK || !strings.Contains(got.out, "The lab is down") {
 		t.Errorf("exit %d: %s%s", got.code, got.out, got.err)
 	}
 	down := docker.callsWith(" down ")
-	if len(down) != 1 || !strings.HasPrefix(down[0], "REDIS_TOPOLOGY=sentinel ") || !strings.Contains(down[0], "--remove-orphans") ||
+	if len(down) != 1 || !strings.HasPrefix(down[0], "TOPOLOGY=sentinel ") || !strings.Contains(down[0], "--remove-orphans") ||
 		!strings.Contains(down[0], "load") {
 		t.Errorf("docker was called as %q", down)
 	}

@@ -43,7 +43,7 @@ sha() { # as sha256sum, which macOS has under another name
 compose_images() { # all images of the compose files, one a line
   local topology
   for topology in single master-slave sentinel cluster; do
-    REDIS_TOPOLOGY=$topology docker compose --profile load config --images ||
-      die "compose does not accept the files for REDIS_TOPOLOGY=$topology: its reason stands above"
+    TOPOLOGY=$topology docker compose --profile load config --images ||
+      die "compose does not accept the files for TOPOLOGY=$topology: its reason stands above"
   done | sort -u
 }

@@ -163,10 +163,6 @@ func (cfg Config) try(ctx context.Context, docker compose.Docker) (Topology, err
 	t := Topology{Name: docker.Topology}
 	cfg.begins(starts, "%s: up", t.Name)
 	began := time.Now()
-	var err error
-	if docker.ForceRecreate, err = docker.RedisDied(ctx); err != nil {
-		return t, err
-	}
 	if err := docker.Up(ctx); err != nil {
 		why, _ := docker.Diagnosis(context.WithoutCancel(ctx)) // before all of it is taken down
 		return t, fmt.Errorf("%w: %s", err, strings.Join(why, "; "))

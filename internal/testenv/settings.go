@@ -14,8 +14,12 @@ func WithoutShell(t testing.TB, checkout string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	names := []string{"REDIS_TOPOLOGY"} // the older name of TOPOLOGY
 	for _, found := range regexp.MustCompile(`(?m)^([A-Z0-9_]+)=`).FindAllStringSubmatch(string(text), -1) {
-		t.Setenv(found[1], "") // so that it is as before in the end
-		os.Unsetenv(found[1])
+		names = append(names, found[1])
+	}
+	for _, name := range names {
+		t.Setenv(name, "") // so that it is as before in the end
+		os.Unsetenv(name)
 	}
 }

@@ -1,4 +1,4 @@
-// Command twelve starts the twelve instances of compose.twelve.yaml, loads them with k6, and writes what the supplier has seen into
+// Command twelve starts the lab with twelve instances, loads them with k6, and writes what the supplier has seen into
 // docs/ratelimit.md. It needs Docker and the ports of the lab, and takes what is up down.
 package main
 
@@ -20,7 +20,7 @@ const (
 	page     = "docs/ratelimit.md"
 	rate     = 200 // requests a second, of all users: six times what the supplier allows
 	duration = 70 * time.Second
-	down     = "docker compose down --remove-orphans"
+	down     = "docker compose down"
 )
 
 // algorithms are those whose result differs: none, a counter in each instance, three counters in Redis, a part of the limit for each.
@@ -36,7 +36,7 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	up := down + "; docker compose -f compose.twelve.yaml up -d --wait --remove-orphans"
+	up := down + "; INSTANCES=12 docker compose up -d --wait"
 	defer func() { _, _ = shell(context.WithoutCancel(ctx), down) }()
 	if out, err := shell(ctx, up); err != nil {
 		return fmt.Errorf("%s: %w: %s", up, err, out)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"slices"
@@ -16,30 +17,58 @@ import (
 )
 
 const (
-	readyTimeout = 2 * time.Minute // of Up, in addition to the caller's context
-	killDelay    = 2 * time.Second // from the end of a context, when docker is interrupted, to its kill
+	readyTimeout = 2 * time.Minute  // of Up, in addition to the caller's context
+	checkTimeout = 30 * time.Second // until an unhealthy container was checked anew: on a shared machine each is checked every 20 s
+	killDelay    = 2 * time.Second  // from the end of a context, when docker is interrupted, to its kill
 )
 
 // Docker runs `docker compose` for a project. Unless Progress is nil, it gets the output of each command that changes something.
 type Docker struct {
 	*Project
-	Progress      io.Writer
-	Build         bool     // Up builds the instances' image, also when it exists
-	ForceRecreate bool     // Up makes every container again, also when it exists
-	Env           []string // added to the environment: NAME=value
+	Progress io.Writer
+	Build    bool     // Up builds the instances' image, also when it exists
+	Env      []string // added to the environment: NAME=value
 }
 
 // Up creates and starts what is not running as the files say, and stops what other topologies left. It returns when all services
 // are healthy, or the given ones and those that they depend on. The error is Docker's; [Docker.Status] has the reasons.
+//
+// Compose takes a health check of the past for the present, and ends as soon as a container is unhealthy. So Up waits for the next check,
+// and tries once more.
 func (d Docker) Up(ctx context.Context, services ...string) error {
+	err := d.up(ctx, services)
+	if err != nil && d.recovered(ctx) {
+		err = d.up(ctx, services)
+	}
+	return err
+}
+
+func (d Docker) up(ctx context.Context, services []string) error {
 	args := []string{"compose", "up", "--detach", "--wait", "--wait-timeout", fmt.Sprint(int(readyTimeout.Seconds())), "--remove-orphans"}
 	if d.Build {
 		args = append(args, "--build")
 	}
-	if d.ForceRecreate {
-		args = append(args, "--force-recreate")
-	}
 	return d.run(ctx, append(args, services...)...)
+}
+
+// recovered waits until no container is unhealthy. It is false if none was, or if one still is after checkTimeout.
+func (d Docker) recovered(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	for was := false; ; was = true {
+		containers, err := d.containers(ctx)
+		if err != nil {
+			return false
+		}
+		if !slices.ContainsFunc(slices.Collect(maps.Values(containers)), func(c container) bool { return c.Health == "unhealthy" }) {
+			return was
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(time.Second):
+		}
+	}
 }
 
 // Down removes all containers and the network.

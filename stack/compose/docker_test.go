@@ -24,7 +24,7 @@ func fakeDocker(t *testing.T, script string) (calls string) {
 	t.Helper()
 	dir := t.TempDir()
 	calls = filepath.Join(dir, "calls")
-	text := fmt.Sprintf("#!/bin/sh\nprintf '%%s\\n' \"$REDIS_TOPOLOGY $SAID $(pwd -P) $*\" >>'%s'\n%s\n", calls, script)
+	text := fmt.Sprintf("#!/bin/sh\nprintf '%%s\\n' \"$TOPOLOGY $SAID $(pwd -P) $*\" >>'%s'\n%s\n", calls, script)
 	if err := os.WriteFile(filepath.Join(dir, "docker"), []byte(text), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -46,8 +46,8 @@ func called(t *testing.T, calls string) []string {
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 func TestDockerIsToldTheTopologyOfTheProjectInItsDirectory(t *testing.T) {
-	dir := small(t, "REDIS_TOPOLOGY=single")
-	t.Setenv("REDIS_TOPOLOGY", "single") // of this shell; the argument goes before it
+	dir := small(t, "TOPOLOGY=single")
+	t.Setenv("TOPOLOGY", "single") // of this shell; the argument goes before it
 	calls := fakeDocker(t, "")
 	docker := compose.Docker{Project: load(t, dir, "cluster"), Env: []string{"SAID=so"}}
 	at, err := filepath.EvalSymlinks(dir)
@@ -64,9 +64,9 @@ func TestDockerIsToldTheTopologyOfTheProjectInItsDirectory(t *testing.T) {
 		},
 		{
 			func(ctx context.Context) error {
-				return compose.Docker{Project: docker.Project, Env: docker.Env, Build: true, ForceRecreate: true}.Up(ctx)
+				return compose.Docker{Project: docker.Project, Env: docker.Env, Build: true}.Up(ctx)
 			},
-			"compose up --detach --wait --wait-timeout 120 --remove-orphans --build --force-recreate",
+			"compose up --detach --wait --wait-timeout 120 --remove-orphans --build",
 		},
 		{docker.Down, "compose --profile=load down --remove-orphans --timeout 15"},
 		{func(ctx context.Context) error { _, err := docker.Status(ctx); return err }, "compose ps --all --format json"},
@@ -137,9 +137,9 @@ func TestChangedSettingsGoBeforeTheFiles(t *testing.T) {
 
 // A user's own setting is no change of the checkout. Docker reads .env by itself, and COMPOSE_ENV_FILES instead where it is set.
 func TestSettingsOfOnesOwnGoBeforeTheDefaults(t *testing.T) {
-	dir := small(t, "REDIS_TOPOLOGY=single")
+	dir := small(t, "TOPOLOGY=single")
 	for name, text := range map[string]string{
-		".env": "COMPOSE_PROJECT_NAME=mine\nWEB_PORT=7005\nREDIS_TOPOLOGY=cluster\n", "third": "WEB_PORT=7006\n",
+		".env": "COMPOSE_PROJECT_NAME=mine\nWEB_PORT=7005\nTOPOLOGY=cluster\n", "third": "WEB_PORT=7006\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -254,4 +254,42 @@ func endOfDocker(t *testing.T, script string) (caught bool) {
 		t.Errorf("docker, pid %d, runs on", pid)
 	}
 	return slices.Contains(lines, "caught")
+}
+
+// Compose fails as soon as a container is unhealthy, also when that is over. Up waits for the next check, and only then tries once more.
+func TestUpWaitsForTheNextHealthCheck(t *testing.T) {
+	for name, c := range map[string]struct {
+		then string // what docker compose ps says after the first time
+		ups  int
+		ok   bool
+	}{
+		"it recovers":             {"healthy", 2, true},
+		"something else is wrong": {"", 1, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := load(t, small(t, ""), "")
+			seen := filepath.Join(t.TempDir(), "seen")
+			ps := func(health string) string {
+				return quote(forms["lines"]([]container{{Name: "small-web-1", Service: "web", State: "running", Health: health}}))
+			}
+			first := "unhealthy"
+			if !c.ok {
+				first = "healthy"
+			}
+			calls := fakeDocker(t, fmt.Sprintf(`case "$*" in
+"compose up "*) test -e %[1]s || { echo 'container small-web-1 is unhealthy' >&2; exit 1; } ;;
+*) if test -e %[1]s; then echo %[3]s; else : >%[1]s; echo %[2]s; fi ;;
+esac`, seen, ps(first), ps(c.then)))
+			err := compose.Docker{Project: p}.Up(t.Context())
+			ups := 0
+			for _, call := range called(t, calls) {
+				if strings.Contains(call, " compose up ") {
+					ups++
+				}
+			}
+			if (err == nil) != c.ok || ups != c.ups {
+				t.Errorf("up was called %d times, and the error is %v", ups, err)
+			}
+		})
+	}
 }

@@ -23,7 +23,7 @@ func small(t *testing.T, env string) string {
 	for name, text := range map[string]string{
 		"deploy/defaults.env": "WEB_PORT=7002\nDATA_PORTS=700\nBACKENDS=0\n" + env,
 		"docker-compose.yml": `name: small
-include: [{path: "deploy/redis-topologies/${REDIS_TOPOLOGY:-single}.yaml", env_file: deploy/defaults.env}]
+include: [{path: "deploy/redis-topologies/${TOPOLOGY:-single}.yaml", env_file: deploy/defaults.env}]
 services:
   web:
     image: nginx:1.22.1

@@ -24,10 +24,9 @@ import (
 const (
 	file     = "docker-compose.yml"
 	profile  = "load" // of the load tools, which do not belong to the running lab
-	variable = "REDIS_TOPOLOGY"
-	backends = "BACKENDS"    // variable: 1 starts the servers that only some locks need
-	ready    = "redis-ready" // the service that is healthy when the topology is complete
-	network  = "lab"         // the network of all services
+	variable = "TOPOLOGY"
+	backends = "BACKENDS" // variable: 1 starts the servers that only some locks need
+	network  = "lab"      // the network of all services
 
 	defaults = "deploy/defaults.env" // settings of the checkout
 	own      = ".env"                // settings of the user, which take precedence; git ignores it
@@ -65,23 +64,20 @@ func Topologies(dir string) ([]string, error) {
 	return found, nil
 }
 
-// settingFiles are the env files of the checkout in dir: the defaults, and .env or those that COMPOSE_ENV_FILES names. The last one has the
-// highest precedence.
-func settingFiles(dir string) []string {
-	users := []string{own}
+// userFiles are the env files of the user: .env in dir, or those that COMPOSE_ENV_FILES names. The last one has the highest precedence.
+func userFiles(dir string) []string {
+	names := []string{own}
 	if named := os.Getenv(envFiles); named != "" {
-		users = strings.Split(named, ",")
+		names = strings.Split(named, ",")
 	} else if _, err := os.Stat(filepath.Join(dir, own)); err != nil {
-		users = nil
+		names = nil
 	}
-	files := []string{filepath.Join(dir, defaults)}
-	for _, name := range users {
+	for i, name := range names {
 		if !filepath.IsAbs(name) {
-			name = filepath.Join(dir, name)
+			names[i] = filepath.Join(dir, name)
 		}
-		files = append(files, name)
 	}
-	return files
+	return names
 }
 
 // Load reads the files in dir, with the settings and the variables of the environment. It does not need Docker. Without a topology
@@ -97,17 +93,22 @@ func Load(ctx context.Context, dir, topology string, changed ...string) (*Projec
 		chosen = append(chosen, variable+"="+topology)
 	}
 	options, err := cli.NewProjectOptions([]string{filepath.Join(dir, file)}, cli.WithWorkingDirectory(dir), cli.WithEnv(chosen),
-		cli.WithOsEnv, cli.WithEnvFiles(settingFiles(dir)...), cli.WithDotEnv, cli.WithProfiles([]string{profile}))
+		cli.WithOsEnv, cli.WithProfiles([]string{profile}))
 	if err != nil {
 		return nil, fmt.Errorf("compose: %w", err)
+	}
+	settings := types.Mapping{}
+	for _, files := range [][]string{userFiles(dir), {filepath.Join(dir, defaults)}} { // the defaults may refer to what the user has set
+		read, err := dotenv.GetEnvFromFile(options.Environment, files)
+		if err != nil {
+			return nil, fmt.Errorf("compose: %w", err)
+		}
+		options.Environment.Merge(read) // what is there stays
+		settings.Merge(read)
 	}
 	topology = cmp.Or(options.Environment[variable], known[0])
 	if !slices.Contains(known, topology) {
 		return nil, fmt.Errorf("compose: there is no topology %q: %s is one of %s", topology, variable, strings.Join(known, ", "))
-	}
-	settings, err := dotenv.GetEnvFromFile(options.Environment, options.EnvFiles)
-	if err != nil {
-		return nil, fmt.Errorf("compose: %w", err)
 	}
 	files, err := options.LoadProject(ctx)
 	if err != nil {

@@ -16,19 +16,19 @@ func TestTheArgumentGoesBeforeTheShellAndTheShellBeforeTheFile(t *testing.T) {
 		topology, port      string
 	}{
 		{name: "neither is set", topology: "single", port: "7002"},
-		{name: ".env", env: "REDIS_TOPOLOGY=cluster", topology: "cluster", port: "7002"},
+		{name: ".env", env: "TOPOLOGY=cluster", topology: "cluster", port: "7002"},
 		{
-			name: "the shell before .env", env: "REDIS_TOPOLOGY=single",
-			shell: map[string]string{"REDIS_TOPOLOGY": "cluster", "WEB_PORT": "7008"}, topology: "cluster", port: "7008",
+			name: "the shell before .env", env: "TOPOLOGY=single",
+			shell: map[string]string{"TOPOLOGY": "cluster", "WEB_PORT": "7008"}, topology: "cluster", port: "7008",
 		},
 		{
-			name: "empty in the shell is the default, as for docker compose", env: "REDIS_TOPOLOGY=cluster",
-			shell: map[string]string{"REDIS_TOPOLOGY": ""}, topology: "single", port: "7002",
+			name: "empty in the shell is the default, as for docker compose", env: "TOPOLOGY=cluster",
+			shell: map[string]string{"TOPOLOGY": ""}, topology: "single", port: "7002",
 		},
-		{name: "the argument before .env", env: "REDIS_TOPOLOGY=single", argument: "cluster", topology: "cluster", port: "7002"},
+		{name: "the argument before .env", env: "TOPOLOGY=single", argument: "cluster", topology: "cluster", port: "7002"},
 		{
-			name: "the argument before the shell and .env", env: "REDIS_TOPOLOGY=cluster", argument: "single",
-			shell: map[string]string{"REDIS_TOPOLOGY": "cluster", "WEB_PORT": "7008"}, topology: "single", port: "7008",
+			name: "the argument before the shell and .env", env: "TOPOLOGY=cluster", argument: "single",
+			shell: map[string]string{"TOPOLOGY": "cluster", "WEB_PORT": "7008"}, topology: "single", port: "7008",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -52,16 +52,16 @@ func TestATopologyThatIsNotThereIsNamedWithThoseThatAre(t *testing.T) {
 	for name, say := range map[string]func(*testing.T) (dir, argument string){
 		"argument": func(t *testing.T) (string, string) { return small(t, ""), "ring" },
 		"shell": func(t *testing.T) (string, string) {
-			dir := small(t, "REDIS_TOPOLOGY=single")
-			t.Setenv("REDIS_TOPOLOGY", "ring")
+			dir := small(t, "TOPOLOGY=single")
+			t.Setenv("TOPOLOGY", "ring")
 			return dir, ""
 		},
-		".env": func(t *testing.T) (string, string) { return small(t, "REDIS_TOPOLOGY=ring"), "" },
+		".env": func(t *testing.T) (string, string) { return small(t, "TOPOLOGY=ring"), "" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, argument := say(t)
 			_, err := compose.Load(t.Context(), dir, argument)
-			wantError(t, err, `"ring"`, "REDIS_TOPOLOGY", "single, cluster")
+			wantError(t, err, `"ring"`, "TOPOLOGY", "single, cluster")
 		})
 	}
 }

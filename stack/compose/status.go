@@ -8,9 +8,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/compose-spec/compose-go/v2/types"
 )
 
 // State is the state of one service.
@@ -78,22 +81,6 @@ func (d Docker) Diagnosis(ctx context.Context) ([]string, error) {
 	return lines, err
 }
 
-// RedisDied reports whether a Redis server of the project has stopped, or was started again and the topology is not complete.
-// The server starts empty, and the other servers do not know it. Then every container must be made again.
-func (d Docker) RedisDied(ctx context.Context) (bool, error) {
-	containers, err := d.containers(ctx)
-	for name, c := range containers {
-		service, known := d.Files.Services[name]
-		if !known || service.Image != d.Variable("REDIS_IMAGE") {
-			continue
-		}
-		if c.State == "exited" || c.State == "dead" || name == ready && c.Health == "unhealthy" {
-			return true, err
-		}
-	}
-	return false, err
-}
-
 func (d Docker) containers(ctx context.Context) (map[string]container, error) {
 	out, err := d.output(ctx, "compose", "ps", "--all", "--format", "json")
 	if err != nil {
@@ -136,39 +123,50 @@ func (d Docker) ours(c container) error {
 
 // reason asks Docker why a container is not ready.
 func (d Docker) reason(ctx context.Context, c container) string {
-	switch c.State {
-	case "running":
-		return cmp.Or(d.lastCheck(ctx, c.Name), "its first health check is still to come")
-	case "created":
-		return cmp.Or(d.startError(ctx, c.Name), "it waits for another service")
-	case "paused":
+	seen := d.inspect(ctx, c.Name)
+	switch {
+	case c.State == "running":
+		return cmp.Or(seen.lastCheck(), "its first health check is still to come")
+	case c.State == "paused":
 		return "docker compose unpause " + c.Service + " lets it go on"
-	case "exited":
-		if c.ExitCode == 0 {
-			return "it was stopped"
-		}
+	case c.State == "exited" && c.ExitCode == 0:
+		return "it was stopped"
+	case seen.State.OOMKilled:
+		return "it was killed because its memory limit was reached (out of memory)"
+	case seen.State.Error != "":
+		return "Docker could not start it: " + oneLine(seen.State.Error)
+	case c.State == "created":
+		return "it waits for another service"
 	}
-	return cmp.Or(d.startError(ctx, c.Name), fmt.Sprintf("it ended with status %d. %s", c.ExitCode, d.lastLine(ctx, c.Name)))
+	return fmt.Sprintf("it ended with status %d. %s", c.ExitCode, d.lastLine(ctx, c.Name))
 }
 
-// startError is a sentence about why Docker could not start the container; "" when it could, or did not try.
-func (d Docker) startError(ctx context.Context, name string) string {
-	out, err := d.output(ctx, "inspect", "--format", "{{.State.Error}}", name)
-	if said := strings.Join(strings.Fields(string(out)), " "); err == nil && said != "" {
-		return "Docker could not start it: " + said
+// inspected is what docker inspect says of a container. Of a container that is gone it is empty.
+type inspected struct {
+	State struct {
+		Error     string
+		OOMKilled bool
+		Health    struct{ Log []struct{ Output string } }
+	}
+	Config struct{ Env []string }
+}
+
+func (d Docker) inspect(ctx context.Context, name string) (i inspected) {
+	if out, err := d.output(ctx, "inspect", "--format", "{{json .}}", name); err == nil {
+		_ = json.Unmarshal(out, &i)
+	}
+	return i
+}
+
+// lastCheck is the output of the latest health check.
+func (i inspected) lastCheck() string {
+	if log := i.State.Health.Log; len(log) > 0 {
+		return oneLine(log[len(log)-1].Output)
 	}
 	return ""
 }
 
-// lastCheck is the output of the latest health check.
-func (d Docker) lastCheck(ctx context.Context, name string) string {
-	out, err := d.output(ctx, "inspect", "--format", "{{json .State.Health.Log}}", name)
-	var log []struct{ Output string }
-	if err != nil || json.Unmarshal(out, &log) != nil || len(log) == 0 {
-		return ""
-	}
-	return strings.Join(strings.Fields(log[len(log)-1].Output), " ")
-}
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 func (d Docker) lastLine(ctx context.Context, name string) string {
 	out, err := d.combined(ctx, io.Discard, "logs", "--tail", "1", name) // logs has both streams
@@ -178,43 +176,41 @@ func (d Docker) lastLine(ctx context.Context, name string) string {
 	return "Its last line: " + out
 }
 
-// Running returns the project with the topology whose services have containers, and with the backends if one of them has a container. nil
-// says that no service has one. Of several topologies it is the one with the most services that have containers.
+// Leftovers returns the services that have a container and do not belong to the project, such as those of another topology.
+func (d Docker) Leftovers(ctx context.Context) ([]string, error) {
+	containers, err := d.containers(ctx)
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(containers)) {
+		service, known := d.Files.Services[name]
+		_, ofProfile := d.Files.DisabledServices[name]
+		if !ofProfile && (!known || service.GetScale() == 0) {
+			all = append(all, name)
+		}
+	}
+	return all, err
+}
+
+// Running returns the project of the containers: with the topology and the backends that the instances were told when they were made,
+// whatever the settings are now. Without an instance it is the project of the settings. nil says that there is no container.
 func Running(ctx context.Context, dir string) (*Project, error) {
-	topologies, err := Topologies(dir)
+	project, err := Load(ctx, dir, "")
 	if err != nil {
 		return nil, err
 	}
-	var containers map[string]container
-	var best *Project
-	most := 0
-	for _, topology := range topologies {
-		project, err := Load(ctx, dir, topology)
-		if err != nil {
-			return nil, err
+	docker := Docker{Project: project}
+	containers, err := docker.containers(ctx)
+	if err != nil || len(containers) == 0 {
+		return nil, err
+	}
+	for _, instance := range []string{"app-1", "app-2"} {
+		c, found := containers[instance]
+		if !found {
+			continue
 		}
-		if containers == nil {
-			if containers, err = (Docker{Project: project}).containers(ctx); err != nil {
-				return nil, err
-			}
-		}
-		fits := 0
-		for name := range containers {
-			if _, known := project.Files.Services[name]; known {
-				fits++
-			}
-		}
-		if fits > most {
-			best, most = project, fits
+		told := types.NewMapping(docker.inspect(ctx, c.Name).Config.Env)
+		if topology := told["LAB_TOPOLOGY"]; topology != "" {
+			return Load(ctx, dir, topology, backends+"="+told["LAB_BACKENDS"])
 		}
 	}
-	if best == nil {
-		return nil, nil //nolint:nilnil // as documented
-	}
-	for name, service := range best.Files.Services {
-		if _, runs := containers[name]; runs && service.GetScale() == 0 {
-			return Load(ctx, dir, best.Topology, backends+"=1")
-		}
-	}
-	return best, nil
+	return project, nil
 }

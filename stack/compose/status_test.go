@@ -57,64 +57,43 @@ func starts(p *compose.Project) []string {
 	return all
 }
 
-func TestTheTopologyThatRunsIsFound(t *testing.T) {
-	testenv.Slow(t)
-	testenv.WithoutShell(t, lab)
-	t.Setenv("REDIS_TOPOLOGY", "sentinel") // what is asked for is not what runs
-	for _, topology := range []string{"single", "master-slave", "sentinel", "cluster"} {
-		whole := starts(load(t, lab, topology))
-		wantRunning(t, "array", whole, topology)
-		wantRunning(t, "lines", whole, topology)
-		wantRunning(t, "lines", append(whole, "k6"), topology)
-	}
-	for form := range forms {
-		wantRunning(t, form, nil, "")
-	}
-	cluster := starts(load(t, lab, "cluster"))
+// What the instances were told counts, and not what the settings say now: neither the topology nor the backends.
+func TestTheLabThatRunsIsFound(t *testing.T) {
 	for _, c := range []struct {
-		services []string
-		want     string
+		services   []string
+		told, want string // topology and backends
 	}{
-		{[]string{"redis-1", "sentinel-1"}, "sentinel"}, // all else is gone
-		{append([]string{"redis-single"}, cluster...), "cluster"},
-		{append([]string{"redis-1", "redis-2", "redis-3", "redis-4"}, cluster...), "cluster"}, // which another left
-		{[]string{"unknown"}, ""},
+		{[]string{"app-1", "redis-1"}, "sentinel 0", "sentinel 0"},
+		{[]string{"app-2"}, "cluster 1", "cluster 1"},
+		{[]string{"redis-1", "nginx"}, "", "master-slave 0"}, // no instance: the settings
+		{nil, "", ""},
 	} {
-		wantRunning(t, "lines", c.services, c.want)
-	}
-}
-
-// In another terminal BACKENDS is not set. Running containers count all the same: status looks at them.
-func TestTheBackendsThatRunAreFound(t *testing.T) {
-	dir := small(t, "")
-	for _, c := range []struct {
-		services []string
-		want     bool
-	}{{[]string{"web", "redis-single"}, false}, {[]string{"web", "redis-single", "more"}, true}} {
-		fakeDocker(t, "echo "+quote(forms["lines"](healthy(c.services...))))
-		p, err := compose.Running(t.Context(), dir)
-		if err != nil || slices.Contains(starts(p), "more") != c.want {
-			t.Errorf("of %v: up starts %v, %v", c.services, starts(p), err)
+		for form, text := range forms {
+			testenv.WithoutShell(t, lab)
+			t.Setenv("TOPOLOGY", "master-slave")
+			topology, backends, _ := strings.Cut(c.told, " ")
+			fakeDocker(t, fmt.Sprintf(`case "$*" in "inspect "*) echo '{"Config":{"Env":["LAB_TOPOLOGY=%s","LAB_BACKENDS=%s"]}}';; *) echo %s;; esac`,
+				topology, backends, quote(text(healthy(c.services...)))))
+			p, err := compose.Running(t.Context(), lab)
+			got := ""
+			if p != nil {
+				etcd := p.Files.Services["etcd"]
+				got = fmt.Sprint(p.Topology, " ", etcd.GetScale())
+			}
+			if err != nil || got != c.want {
+				t.Errorf("of %v, told %q, as %s: %q, %v; want %q", c.services, c.told, form, got, err, c.want)
+			}
 		}
 	}
 }
 
-// wantRunning compares the topology that is found when these services have containers.
-func wantRunning(t *testing.T, form string, services []string, want string) {
-	t.Helper()
-	calls := fakeDocker(t, "echo "+quote(forms[form](healthy(services...))))
-	p, err := compose.Running(t.Context(), lab)
-	got := ""
-	if p != nil {
-		got = p.Topology
-	}
-	if err != nil || got != want {
-		t.Errorf("of %v, as %s: %q, %v; want %q", services, form, got, err, want)
-	}
-	for _, call := range called(t, calls) {
-		if !strings.HasSuffix(call, "compose ps --all --format json") {
-			t.Errorf("docker was called as %q: a container that ended counts, and nothing else is asked", call)
-		}
+// A container of another topology is none of the lab's services, and no container that docker compose run has made.
+func TestLeftoversAreNamed(t *testing.T) {
+	testenv.WithoutShell(t, lab)
+	fakeDocker(t, "echo "+quote(forms["lines"](healthy("app-1", "redis-single", "cluster-2", "app-7", "etcd"))))
+	got, err := compose.Docker{Project: load(t, lab, "single")}.Leftovers(t.Context())
+	if want := []string{"app-7", "cluster-2", "etcd"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v, %v; want %v", got, err, want)
 	}
 }
 
@@ -128,13 +107,13 @@ var containerStates = []struct {
 	{"running, without a health check", "running", "", 0, "", ""},
 	{
 		"unhealthy", "running", "unhealthy", 0,
-		`"inspect "*) printf '[{"Output":"old"},{"Output":"curl: (22)\\n  502  Bad Gateway\\n"}]'`, "curl: (22) 502 Bad Gateway",
+		`"inspect "*) echo '{"State":{"Health":{"Log":[{"Output":"old"},{"Output":"curl: (22)  502  Bad Gateway "}]}}}'`, "curl: (22) 502 Bad Gateway",
 	},
 	{
 		"starting, checked before", "running", "starting", 0,
-		`"inspect --format {{json .State.Health.Log}} small-web-1") echo '[{"Output":"refused"}]'`, "refused",
+		`"inspect --format {{json .}} small-web-1") echo '{"State":{"Health":{"Log":[{"Output":"refused"}]}}}'`, "refused",
 	},
-	{"starting", "running", "starting", 0, `"inspect "*) echo null`, "its first health check is still to come"},
+	{"starting", "running", "starting", 0, `"inspect "*) echo '{"State":{"Health":null}}'`, "its first health check is still to come"},
 	{"gone meanwhile", "running", "starting", 0, `"inspect "*) echo 'No such object' >&2; exit 1`, "its first health check is still to come"},
 	{"stopped", "exited", "", 0, "", "it was stopped"},
 	{"paused", "paused", "healthy", 0, "", "docker compose unpause web lets it go on"},
@@ -150,12 +129,16 @@ var containerStates = []struct {
 	{"created", "created", "", 0, "", "it waits for another service"},
 	{
 		"its port is taken", "created", "", 128,
-		`"inspect --format {{.State.Error}} small-web-1") echo 'driver failed: 0.0.0.0:80: bind: address already in use'`,
+		`"inspect --format {{json .}} small-web-1") echo '{"State":{"Error":"driver failed: 0.0.0.0:80: bind: address already in use"}}'`,
 		"Docker could not start it: driver failed: 0.0.0.0:80: bind: address already in use",
 	},
 	{
+		"out of memory", "exited", "", 137, `"inspect "*) echo '{"State":{"OOMKilled":true}}'`,
+		"it was killed because its memory limit was reached (out of memory)",
+	},
+	{
 		"its program is missing", "exited", "", 127,
-		`"inspect --format {{.State.Error}} small-web-1") echo 'exec: "sh": not found'; exit 0;; "logs "*) echo`,
+		`"inspect "*) echo '{"State":{"Error":"exec: \"sh\": not found"}}'; exit 0;; "logs "*) echo`,
 		`Docker could not start it: exec: "sh": not found`,
 	},
 }
@@ -226,9 +209,8 @@ func TestContainersOfAnotherCheckoutAreLeftAlone(t *testing.T) {
 		fakeDocker(t, "echo "+quote(string(line)))
 		docker := compose.Docker{Project: load(t, dir, "")}
 		_, status := docker.Status(t.Context())
-		_, died := docker.RedisDied(t.Context())
 		_, running := compose.Running(t.Context(), dir)
-		for i, err := range []error{status, died, running} {
+		for i, err := range []error{status, running} {
 			if refused {
 				wantError(t, err, "project small", madeIn, "project name, ports and a network", ".env", "deploy/participant")
 			} else if err != nil {
@@ -241,36 +223,12 @@ func TestContainersOfAnotherCheckoutAreLeftAlone(t *testing.T) {
 // A container of docker compose run is no service, although it has a service's name.
 func TestOneOffContainersDoNotCount(t *testing.T) {
 	testenv.WithoutShell(t, lab)
-	ps := healthy("redis-single")
 	oneOff, _ := json.Marshal(map[string]string{
 		"Service": "redis-single", "State": "exited", "Labels": "com.docker.compose.oneoff=True,com.docker.compose.project=small",
 	})
-	fakeDocker(t, "echo "+quote(forms["lines"](ps)+string(oneOff)))
-	docker := compose.Docker{Project: load(t, lab, "single")}
-	if dead, err := docker.RedisDied(t.Context()); dead || err != nil {
-		t.Errorf("a one-off container ended, and Redis is dead: %v, %v", dead, err)
-	}
-}
-
-func TestADeadRedisServerIsNoticed(t *testing.T) {
-	testenv.WithoutShell(t, lab)
-	for name, c := range map[string]struct {
-		container
-		want bool
-	}{
-		"a node":                     {container{Service: "cluster-2", State: "exited", ExitCode: 137}, true},
-		"another server":             {container{Service: "nginx", State: "exited"}, false},
-		"a node of another topology": {container{Service: "redis-1", State: "exited"}, false},
-		"a paused node":              {container{Service: "cluster-2", State: "paused"}, false},
-		"an unhealthy node":          {container{Service: "cluster-2", State: "running", Health: "unhealthy"}, false},
-		"no topology":                {container{Service: "redis-ready", State: "running", Health: "unhealthy"}, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			fakeDocker(t, "echo "+quote(forms["lines"](append(healthy("cluster-1"), c.container))))
-			dead, err := compose.Docker{Project: load(t, lab, "cluster")}.RedisDied(t.Context())
-			if dead != c.want || err != nil {
-				t.Errorf("dead is %v, %v", dead, err)
-			}
-		})
+	fakeDocker(t, "echo "+quote(forms["lines"](healthy("redis-single"))+string(oneOff)))
+	lines, err := compose.Docker{Project: load(t, lab, "single")}.Diagnosis(t.Context())
+	if err != nil || slices.ContainsFunc(lines, func(line string) bool { return strings.HasPrefix(line, "redis-single ") }) {
+		t.Errorf("a one-off container ended, and the service is not ready: %q, %v", lines, err)
 	}
 }
