@@ -92,6 +92,7 @@ func New(cfg Config) http.Handler {
 	r.NoMethod(a.noMethod)
 
 	for _, v := range cfg.Versions {
+		a.Metrics.startAtZero(v.Name)
 		// GET is an alias: A4's @RequestMapping names no method, so it takes GET.
 		r.Match([]string{http.MethodPost, http.MethodGet}, "/"+v.Name+"/pview", a.tagVersion(v.Name), a.increment(v))
 		r.Match([]string{http.MethodPost, http.MethodGet}, "/"+v.Name+"/orders/:id/grab", a.tagVersion(v.Name), a.grab(v))

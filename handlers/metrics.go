@@ -3,6 +3,8 @@ package handlers
 import (
 	"context"
 	"errors"
+	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -62,8 +64,18 @@ func NewMetrics() *Metrics {
 	return m
 }
 
-// LockObserver returns the observer of a version's lock. All its outcomes and resources start at zero.
+// startAtZero adds the counters of a version's usual answers. Prometheus computes an increase between two values of a series: of one that
+// begins with the first burst, it would not see that burst.
+func (m *Metrics) startAtZero(version string) {
+	for _, status := range []int{http.StatusOK, http.StatusConflict, http.StatusLocked, http.StatusServiceUnavailable} {
+		m.requests.WithLabelValues(version, strconv.Itoa(status))
+	}
+}
+
+// LockObserver returns the observer of a version's lock. All its series start at zero.
 func (m *Metrics) LockObserver(version string) *LockMetrics {
+	m.wait.WithLabelValues(version)
+	m.hold.WithLabelValues(version)
 	for _, outcome := range []string{
 		outcomeAcquired, outcomeTimedOut, outcomeTaken, outcomeCancelled, outcomeUnavailable, outcomeLost, outcomeUnconfirmed,
 	} {

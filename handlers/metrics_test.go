@@ -56,6 +56,7 @@ func TestMetrics(t *testing.T) {
 		`locklab_requests_total{status="404",version="v2"}`:        1,
 		`locklab_requests_total{status="400",version="v2"}`:        1,
 		`locklab_requests_total{status="503",version="v0"}`:        1,
+		`locklab_requests_total{status="503",version="v2"}`:        0,
 		`locklab_requests_total{status="201",version=""}`:          1,
 		`locklab_requests_total{status="404",version=""}`:          1,
 		`locklab_leases_total{outcome="acquired",version="v2"}`:    6,
@@ -69,6 +70,8 @@ func TestMetrics(t *testing.T) {
 		`locklab_lock_wait_seconds_count{version="v2"}`:            6,
 		`locklab_lock_wait_seconds_bucket{version="v2",le="+Inf"}`: 6,
 		`locklab_lock_hold_seconds_count{version="v2"}`:            6,
+		`locklab_lock_wait_seconds_count{version="v1"}`:            0,
+		`locklab_lock_hold_seconds_count{version="v1"}`:            0,
 		`locklab_gate_waiting{version="v2"}`:                       0,
 
 		`locklab_stale_writes_refused_total{resource="order",version="v2"}`: 0, // a loser is not a stale holder

@@ -44,6 +44,7 @@ var (
 	Memcached   = server(stack.MemcachedServer, "the lock in Memcached")
 	ZooKeeper   = server(stack.ZooKeeperServer, "the ZooKeeper lock")
 	Nginx       = Need{"nginx", []string{"nginx"}, "nginx", "nginx", "the balancer of docker-compose.yml", true, ""}
+	Prometheus  = Need{"prometheus", []string{"prometheus"}, "prometheus", "prometheus", "the metrics and their dashboard", true, ""}
 	Curl        = Need{"curl", []string{"curl"}, "curl", "curl", "the lines of the README", false, ""}
 	Ps          = Need{"ps", []string{"ps"}, "procps", "procps", "a check for processes that were not stopped", false, ""}
 	JDK         = Need{"javac", []string{"javac"}, "openjdk-17-jdk-headless", "openjdk", "the lock beside real Redisson", true, Interop}
@@ -60,7 +61,7 @@ func server(p stack.Program, of string) Need {
 
 // All returns every need.
 func All() []Need {
-	return []Need{RedisServer, MariaDB, ZooKeeper, Etcd, Memcached, Nginx, Curl, Ps, JDK, Maven, Chromium, Compiler, K6}
+	return []Need{RedisServer, MariaDB, ZooKeeper, Etcd, Memcached, Nginx, Prometheus, Curl, Ps, JDK, Maven, Chromium, Compiler, K6}
 }
 
 // ByName returns the need with a name. It panics when there is none: a test that would be skipped for ever is a mistake.
