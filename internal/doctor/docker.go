@@ -20,10 +20,12 @@ const (
 	howToGetDocker  = "install Docker: https://docs.docker.com/get-started/get-docker/"
 	oldestCompose   = "2.24.6" // the oldest with which the lab was started
 	howToGetCompose = "install Docker's plugin Compose " + oldestCompose + " or newer: https://docs.docker.com/compose/install/"
-	howToGetBuildx  = "install Docker's plugin buildx: https://docs.docker.com/build/install-buildx/; or " + howToGetImages
+	howToGetBuildx  = "install Docker's plugin buildx: https://docs.docker.com/build/install-buildx/; or deploy/offline/usb load FILE"
 	howToGetImages  = "run make images, or deploy/offline/usb load FILE"
+	howToBootstrap  = "as root: apt-get install debootstrap, then make images; or deploy/offline/usb load FILE"
 	howToPull       = "Before the workshop: docker compose --profile load pull --ignore-buildable; docker compose --profile load build"
 	dockerHub       = "https://registry-1.docker.io/v2/" // all images of the lab come from there
+	baseImage       = "debian:bookworm-slim"             // of those that `make images` builds
 )
 
 // info is what `docker info` prints. The client prints its part also when the engine does not answer.
@@ -142,9 +144,19 @@ func (m machine) images(ctx context.Context) []Result {
 	}
 	found := fmt.Sprintf("%d of %d are missing (%s)", len(missing), len(m.lab.Images), strings.Join(missing, ", "))
 	if err := reach(ctx, m.registry); err != nil {
-		return problem(fmt.Sprintf("%s, and their registry cannot be reached: %s", found, err), howToGetImages)
+		return problem(fmt.Sprintf("%s, and their registry cannot be reached: %s", found, err), m.withoutRegistry(ctx, here))
 	}
 	return ok(found + "; their registry answers. " + howToPull)
+}
+
+// withoutRegistry says how to get the images that are missing beside those that are here. `make images` makes its base image with
+// debootstrap.
+func (m machine) withoutRegistry(ctx context.Context, here []string) string {
+	_, missing := m.run(ctx, "sh", "-c", "PATH=$PATH:/usr/sbin; command -v debootstrap") // a user's PATH lacks /usr/sbin
+	if missing != nil && !slices.Contains(here, baseImage) {
+		return howToBootstrap
+	}
+	return howToGetImages
 }
 
 // reach returns an error when there is no registry at url. A registry that wants to know the user (401) is there.

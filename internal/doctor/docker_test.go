@@ -2,8 +2,10 @@ package doctor
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 )
 
@@ -96,6 +98,30 @@ func TestMissingImagesNeedARegistry(t *testing.T) {
 	want(t, m.images(t.Context()), false, "not known", "see the line docker")
 }
 
+// debootstrap makes the base of all images, where no registry has them and nothing has made it yet.
+func TestDebootstrapIsNeededWithoutARegistryOnly(t *testing.T) {
+	installed := map[string]printed{"sh -c PATH=$PATH:/usr/sbin; command -v debootstrap": {out: "/usr/sbin/debootstrap"}}
+	for _, c := range []struct {
+		here, registry string
+		programs       map[string]printed
+		needed         bool
+	}{
+		{"", "http://127.0.0.1:1/", nil, true},
+		{"", "http://127.0.0.1:1/", installed, false},
+		{"debian:bookworm-slim", "http://127.0.0.1:1/", nil, false},
+		{"", registry(t, http.StatusOK), nil, false},
+		{"redis:7", "http://127.0.0.1:1/", nil, false},
+	} {
+		answers := map[string]printed{"docker image ls": {out: c.here}}
+		maps.Copy(answers, c.programs)
+		m := answering(Lab{Images: []Image{{Name: "redis:7"}}}, answers)
+		m.registry = c.registry
+		if got := m.images(t.Context())[0]; strings.Contains(got.Do, "install debootstrap") != c.needed {
+			t.Errorf("%+v: %+v", c, got)
+		}
+	}
+}
+
 func TestBuildxIsNeededToBuildOnly(t *testing.T) {
 	lab := Lab{Images: []Image{{Name: "locklab:dev", Built: true, From: "golang:1"}}}
 	images := func(here, plugins string) []Result {
@@ -105,5 +131,5 @@ func TestBuildxIsNeededToBuildOnly(t *testing.T) {
 	}
 	want(t, images("locklab:dev", ""), true, "all 1 are here")
 	want(t, images("golang:1", `{"Name":"buildx","Version":"v0.31.1"}`), true, "can be built")
-	want(t, images("golang:1", ""), false, "locklab:dev", "docs.docker.com/build/install-buildx", "make images")
+	want(t, images("golang:1", ""), false, "locklab:dev", "docs.docker.com/build/install-buildx", "deploy/offline/usb load FILE")
 }
