@@ -138,10 +138,11 @@ func fail(c *gin.Context, err error) {
 }
 
 // addAdvice adds advice to an error that leaves open whether the work was done: the lease was lost, or a server did not answer. Other
-// errors stay as they are: if the lock was not granted or a stale holder was refused, nothing was written.
+// errors stay as they are: if the lock was not granted, a stale holder was refused or nothing was sent, nothing was written.
 func addAdvice(err error, advice string) error {
 	leaseLost, lockUnavailable := errors.Is(err, lockstrategy.ErrLost), errors.Is(err, lockstrategy.ErrUnavailable)
-	nothingWritten := errors.Is(err, lockstrategy.ErrNotAcquired) || errors.Is(err, pview.ErrNotWritten) || lockUnavailable && !leaseLost
+	notSent := errors.Is(err, pview.ErrNotWritten) || errors.Is(err, order.ErrNotWritten) || errors.Is(err, shop.ErrNotWritten)
+	nothingWritten := notSent || errors.Is(err, lockstrategy.ErrNotAcquired) || lockUnavailable && !leaseLost
 	if nothingWritten || statusOf(err) < http.StatusInternalServerError {
 		return err
 	}

@@ -93,6 +93,7 @@ func TestUnknownOutcomeAdvice(t *testing.T) {
 		"Redis is down":                   {errRedisDown, true},
 		"nothing was sent to Redis":       {pview.ErrNotWritten, false},
 		"the database is down":            {errDatabaseDown, true},
+		"there is no such database host":  {errors.Join(errDatabaseDown, order.ErrNotWritten), false},
 		"an unknown error":                {errors.New("a bug"), true},
 		"the wait was too long":           {notAcquired(errWaited), false},
 		"the lock's server is down":       {notAcquired(errLockDown), false},

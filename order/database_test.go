@@ -235,6 +235,9 @@ func TestMariaDBGoesDown(t *testing.T) {
 	wantAccessDenied(t, strings.Replace(database, "lab:", "lab:not", 1))
 
 	testenv.Pause(t, server)
+	if _, err := s.Create(t.Context()); !errors.Is(err, order.ErrUnavailable) || errors.Is(err, order.ErrNotWritten) {
+		t.Errorf("an order that was sent without an answer: %v", err)
+	}
 	wantAllUnavailable(t, s, id)
 	if err := getWithTimeout(t, s, id); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, order.ErrUnavailable) {
 		t.Errorf("got %v, want the error of the context, and not ErrUnavailable", err)
@@ -245,6 +248,9 @@ func TestMariaDBGoesDown(t *testing.T) {
 	testenv.Eventually(t, "the database answers again", func() bool { return s.Ping(t.Context()) == nil })
 	server.Kill()
 	wantAllUnavailable(t, s, id)
+	if _, err := s.Create(t.Context()); !errors.Is(err, order.ErrNotWritten) {
+		t.Errorf("an order for a server that is gone: %v", err)
+	}
 	wantOpenTimeout(t, database, "mysql "+server.Addr)
 }
 

@@ -64,8 +64,16 @@ type connector struct {
 	generation atomic.Int64 // of the connections that may still be used
 }
 
-// Connect implements [driver.Connector]. It resolves the host name each time.
+// Connect implements [driver.Connector]. It resolves the host name each time. Its error is a [tables.NoConnection].
 func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
+	opened, err := c.open(ctx)
+	if err != nil {
+		return nil, tables.NoConnection{Err: err}
+	}
+	return opened, nil
+}
+
+func (c *connector) open(ctx context.Context) (*conn, error) {
 	generation := c.generation.Load()
 	opened, err := c.Connector.Connect(ctx)
 	if err != nil {

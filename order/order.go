@@ -79,8 +79,11 @@ var ErrNotFound = errors.New("order: not found")
 // ErrStale says that a read or write was refused because another holder has read since. Nothing was changed.
 var ErrStale = errors.New("order: stale holder")
 
-// ErrUnavailable says that the database gave no usable answer. The attempt may have won.
+// ErrUnavailable says that the database gave no usable answer. Unless the error is also [ErrNotWritten], the attempt may have won.
 var ErrUnavailable = errors.New("order: database unavailable")
+
+// ErrNotWritten is part of an [ErrUnavailable] when no connection to the database could be opened.
+var ErrNotWritten = errors.New("nothing was written")
 
 // Locker runs fn while it holds key. fn's context ends when the lock is lost.
 type Locker interface {

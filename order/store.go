@@ -87,6 +87,8 @@ func (s *Store) do(ctx context.Context, call func(*gorm.DB) error) error {
 		return err
 	case ctx.Err() != nil: // not an error of the database: the caller left, or the lock was lost
 		return errors.Join(ctxError(ctx), err)
+	case tables.NotSent(err):
+		return fmt.Errorf("%w: %s: %w; %w", ErrUnavailable, s.name, err, ErrNotWritten)
 	}
 	return fmt.Errorf("%w: %s: %w", ErrUnavailable, s.name, err)
 }

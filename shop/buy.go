@@ -23,7 +23,7 @@ func (s *Store) Buy(ctx context.Context, lock Locker, p Purchase) (order Order, 
 func (s *Store) locked(ctx context.Context, lock Locker, key string, read, write func(*gorm.DB) error) error {
 	return lock.Do(ctx, key, func(ctx context.Context, _ uint64) error {
 		if err := s.do(ctx, read); err != nil {
-			return err
+			return notWritten(err)
 		}
 		select {
 		case <-ctx.Done():

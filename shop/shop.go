@@ -100,7 +100,8 @@ func (s SoldOut) Error() string {
 // Unwrap returns [ErrSoldOut].
 func (s SoldOut) Unwrap() error { return ErrSoldOut }
 
-// Errors. After each but ErrUnavailable nothing was changed. After that, where no server gave a usable answer, it is unknown.
+// Errors. After each but ErrUnavailable nothing was changed. After that, where no server gave a usable answer, it is unknown, unless the
+// error is also ErrNotWritten: no connection to the database could be opened.
 var (
 	ErrInvalid     error = refusal("invalid")
 	ErrNotFound    error = refusal("not found")
@@ -110,6 +111,7 @@ var (
 	ErrInProgress  error = refusal("another attempt with this idempotency key is in progress")
 	ErrKeyReused   error = refusal("the idempotency key belongs to another request")
 	ErrUnavailable       = errors.New("shop: unavailable")
+	ErrNotWritten        = errors.New("nothing was written")
 )
 
 // Locker runs fn while it holds key. fn's context ends when the lock is lost.

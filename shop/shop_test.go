@@ -317,6 +317,33 @@ func testStockRemovesWhatWasSold(t *testing.T, open engine) {
 	}
 }
 
+// Without a connection nothing is written. A request with a key may be a repetition, and then the first one has placed the order.
+func TestASaleWithoutAConnection(t *testing.T) {
+	server := mariaDB(t)
+	s := shop.New(connect(t, "mysql:"+server.DSN), 0)
+	if err := s.Stock(t.Context(), item, 5); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := once(s, "k", "buy", buys(s)); err != nil {
+		t.Fatal(err)
+	}
+	server.Kill()
+	_, locked := s.Buy(t.Context(), testenv.NoLock, wants(1))
+	_, atomic := s.BuyAtomic(t.Context(), wants(1))
+	_, _, again := once(s, "k", "buy", buys(s))
+	for name, c := range map[string]struct {
+		err        error
+		notWritten bool
+	}{
+		"a lock": {locked, true}, "one statement": {atomic, true}, "the payment": {s.ChangeAtomic(t.Context(), 1, shop.Paid), true},
+		"the same key": {again, false},
+	} {
+		if !errors.Is(c.err, shop.ErrUnavailable) || errors.Is(c.err, shop.ErrNotWritten) != c.notWritten {
+			t.Errorf("%s: %v", name, c.err)
+		}
+	}
+}
+
 // Nothing is written when the lock is lost after the read, and the error says so.
 func testALostLockWritesNothing(t *testing.T, open engine) {
 	stocked(t, open, 5)

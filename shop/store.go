@@ -52,7 +52,15 @@ func answeredBy(ctx context.Context, err error) error {
 }
 
 func (s *Store) transaction(ctx context.Context, work func(tx *gorm.DB) error) error {
-	return s.do(ctx, func(db *gorm.DB) error { return db.Transaction(work) })
+	return notWritten(s.do(ctx, func(db *gorm.DB) error { return db.Transaction(work) }))
+}
+
+// notWritten adds [ErrNotWritten] to the error of a call that was not sent.
+func notWritten(err error) error {
+	if tables.NotSent(err) {
+		return fmt.Errorf("%w; %w", err, ErrNotWritten)
+	}
+	return err
 }
 
 // duplicate reports whether a unique key refused a row.

@@ -20,6 +20,17 @@ import (
 // ErrCharset says that a table or a connection keeps text in another character set than utf8mb4. No repetition helps.
 var ErrCharset = errors.New("text is not utf8mb4")
 
+// NoConnection is an error of a connection that could not be opened. The database has received nothing of the call that wanted it.
+type NoConnection struct{ Err error }
+
+func (n NoConnection) Error() string { return n.Err.Error() }
+
+// Unwrap returns the cause, which database/sql looks for.
+func (n NoConnection) Unwrap() error { return n.Err }
+
+// NotSent reports whether a call failed for want of a connection.
+func NotSent(err error) bool { return errors.As(err, new(NoConnection)) }
+
 // tries bounds how often one call creates tables. Other instances create them at the same moment, which may fail the first tries, and
 // one more for each table.
 const tries = 5
@@ -94,7 +105,7 @@ func (s *Set) do(db *gorm.DB, call func(*gorm.DB) error) error {
 	err := call(db)
 	for try := 0; try < tries && (Missing(err) || numbered(err, mysqlDeadlock)); try++ {
 		created := s.restore(db)
-		if err = call(db); err != nil {
+		if err = call(db); Missing(err) { // any other error is the call's own: it may have been carried out
 			err = errors.Join(err, created)
 		}
 	}
