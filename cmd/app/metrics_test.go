@@ -4,16 +4,15 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"math"
 	"net/http"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -92,14 +91,14 @@ func startPrometheus(t *testing.T, instances []*stack.Instance) prometheus {
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("prometheus", "--config.file="+file, "--storage.tsdb.path="+dir+"/data", "--web.listen-address="+listen)
-	cmd.Stderr = t.Output()
-	if err := cmd.Start(); err != nil {
+	process, err := testenv.Stack(t).Program("prometheus",
+		"prometheus", "--config.file="+file, "--storage.tsdb.path="+dir+"/data", "--web.listen-address="+listen)
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		_ = cmd.Wait()
+		process.Kill()
+		_ = errors.Join(process.In.Close(), process.Out.Close())
 	})
 	return prometheus{"http://" + listen}
 }
