@@ -16,11 +16,12 @@ import (
 	"locklab/stack/compose"
 )
 
-// everyTopology loads the files for each topology, with the backends, the default settings and none of the shell.
+// everyTopology loads the files for each topology, with the backends and Prometheus, the default settings and none of the shell.
 func everyTopology(t *testing.T, test func(t *testing.T, p *compose.Project)) {
 	t.Helper()
 	testenv.WithoutShell(t, "..")
 	t.Setenv("BACKENDS", "1")
+	t.Setenv("METRICS", "1")
 	topologies, err := compose.Topologies("..")
 	if err != nil || len(topologies) != 4 {
 		t.Fatal(topologies, err)
@@ -210,6 +211,7 @@ func TestNoDataIsKeptAndNoFileOfOursIsWritten(t *testing.T) {
 			}
 			for _, volume := range [][2]string{
 				{"redis:", "/data"}, {"mysql:", "/var/lib/mysql"}, {"zookeeper:", "/data"}, {"zookeeper:", "/datalog"}, {"zookeeper:", "/logs"},
+				{"prom/", "/prometheus"},
 			} {
 				image, path := volume[0], volume[1]
 				mounted := func(mount string) bool { return strings.HasPrefix(mount+":", path+":") }
@@ -270,8 +272,11 @@ func TestContainersHaveNoMoreThanTheyNeed(t *testing.T) {
 func wantMounts(t *testing.T, name string, service types.ServiceConfig) {
 	t.Helper()
 	owner := ":uid=999,gid=999,"
-	if strings.HasPrefix(service.Image, "zookeeper:") {
+	switch {
+	case strings.HasPrefix(service.Image, "zookeeper:"):
 		owner = ":uid=1000,gid=1000,"
+	case strings.HasPrefix(service.Image, "prom/"):
+		owner = ":uid=65534,gid=65534,"
 	}
 	for _, mount := range service.Tmpfs {
 		if !strings.Contains(mount, "size=") {

@@ -117,7 +117,7 @@ func TestReadLabHasEveryTopology(t *testing.T) {
 			t.Errorf("it has %s, which no service uses", image.Name)
 		}
 	}
-	if built != 2 || !k6 {
-		t.Errorf("%d images are built, want 2; k6 of the profile load: %v; all: %+v", built, k6, lab.Images)
+	if built != 3 || !k6 {
+		t.Errorf("%d images are built, want 3; k6 of the profile load: %v; all: %+v", built, k6, lab.Images)
 	}
 }

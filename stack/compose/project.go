@@ -25,8 +25,7 @@ const (
 	file     = "docker-compose.yml"
 	profile  = "load" // of the load tools, which do not belong to the running lab
 	variable = "TOPOLOGY"
-	backends = "BACKENDS" // variable: 1 starts the servers that only some locks need
-	network  = "lab"      // the network of all services
+	network  = "lab" // the network of all services
 
 	defaults = "deploy/defaults.env" // settings of the checkout
 	own      = ".env"                // settings of the user, which take precedence; git ignores it

@@ -190,7 +190,7 @@ func (d Docker) Leftovers(ctx context.Context) ([]string, error) {
 	return all, err
 }
 
-// Running returns the project of the containers: with the topology and the backends that the instances were told when they were made,
+// Running returns the project of the containers: with the settings that the instances were told when they were made, such as the topology,
 // whatever the settings are now. Without an instance it is the project of the settings. nil says that there is no container.
 func Running(ctx context.Context, dir string) (*Project, error) {
 	project, err := Load(ctx, dir, "")
@@ -208,8 +208,12 @@ func Running(ctx context.Context, dir string) (*Project, error) {
 			continue
 		}
 		told := types.NewMapping(docker.inspect(ctx, c.Name).Config.Env)
+		settings := []string{"BACKENDS=" + told["LAB_BACKENDS"], "INSTANCES=" + told["LAB_NODES"], "METRICS="}
+		if _, measured := containers["prometheus"]; measured {
+			settings[2] += "1"
+		}
 		if topology := told["LAB_TOPOLOGY"]; topology != "" {
-			return Load(ctx, dir, topology, backends+"="+told["LAB_BACKENDS"])
+			return Load(ctx, dir, topology, settings...)
 		}
 	}
 	return project, nil

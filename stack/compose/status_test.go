@@ -61,24 +61,29 @@ func starts(p *compose.Project) []string {
 func TestTheLabThatRunsIsFound(t *testing.T) {
 	for _, c := range []struct {
 		services   []string
-		told, want string // topology and backends
+		told, want string // topology, backends, instances; and whether Prometheus runs
 	}{
-		{[]string{"app-1", "redis-1"}, "sentinel 0", "sentinel 0"},
-		{[]string{"app-2"}, "cluster 1", "cluster 1"},
-		{[]string{"redis-1", "nginx"}, "", "master-slave 0"}, // no instance: the settings
+		{[]string{"app-1", "redis-1"}, "sentinel 0 2", "sentinel 0 2 0"},
+		{[]string{"app-2", "prometheus"}, "cluster 1 12", "cluster 1 12 1"},
+		{[]string{"redis-1", "nginx"}, "", "master-slave 0 2 0"}, // no instance: the settings
 		{nil, "", ""},
 	} {
 		for form, text := range forms {
 			testenv.WithoutShell(t, lab)
 			t.Setenv("TOPOLOGY", "master-slave")
-			topology, backends, _ := strings.Cut(c.told, " ")
-			fakeDocker(t, fmt.Sprintf(`case "$*" in "inspect "*) echo '{"Config":{"Env":["LAB_TOPOLOGY=%s","LAB_BACKENDS=%s"]}}';; *) echo %s;; esac`,
-				topology, backends, quote(text(healthy(c.services...)))))
+			told := strings.Fields(c.told)
+			for len(told) < 3 {
+				told = append(told, "")
+			}
+			fakeDocker(t, fmt.Sprintf(`case "$*" in
+"inspect "*) echo '{"Config":{"Env":["LAB_TOPOLOGY=%s","LAB_BACKENDS=%s","LAB_NODES=%s"]}}';;
+*) echo %s;;
+esac`, told[0], told[1], told[2], quote(text(healthy(c.services...)))))
 			p, err := compose.Running(t.Context(), lab)
 			got := ""
 			if p != nil {
-				etcd := p.Files.Services["etcd"]
-				got = fmt.Sprint(p.Topology, " ", etcd.GetScale())
+				etcd, twelfth, prometheus := p.Files.Services["etcd"], p.Files.Services["app-12"], p.Files.Services["prometheus"]
+				got = fmt.Sprint(p.Topology, " ", etcd.GetScale(), " ", 2+10*twelfth.GetScale(), " ", prometheus.GetScale())
 			}
 			if err != nil || got != c.want {
 				t.Errorf("of %v, told %q, as %s: %q, %v; want %q", c.services, c.told, form, got, err, c.want)
