@@ -115,6 +115,8 @@ func readPlan(samples []sample) (Record, error) {
 	switch last := len(plan) - 1; {
 	case len(samples) == 0:
 		return Record{}, errors.New("this JMeter file has no samples: the run is not over, or was stopped before its first answer; run it again")
+	case slices.ContainsFunc(samples, func(s sample) bool { return s.label == "sustained view" }):
+		return Record{}, errSustained
 	case len(plan) == 0:
 		return Record{}, fmt.Errorf("this is a JMeter file, but not of our plan: its first label is %.40q, "+
 			"and ours are reset, view or grab, and final; run a plan of loadtest/jmeter", samples[0].label)

@@ -20,7 +20,8 @@ type summary map[string]struct{ Values map[string]float64 }
 
 // Names of tagged metrics, as the thresholds of our scripts write them.
 var (
-	runTags     = regexp.MustCompile(`^lab_run\{kind:(pview|order),version:([^}]+)\}$`)
+	runTags     = regexp.MustCompile(`^lab_run\{kind:(pview|order|sustained),version:([^}]+)\}$`)
+	refusedTags = regexp.MustCompile(`^lab_refused\{status:([^}]+)\}$`)
 	writtenTags = regexp.MustCompile(`^lab_written\{instance:([^,]+),value:(\d+)\}$`)
 	grabbedTags = regexp.MustCompile(`^lab_grabbed\{instance:([^,]+),won:(true|false)\}$`)
 )
@@ -58,6 +59,9 @@ func (s summary) record(order uint64) (Record, error) {
 	kind, version, err := s.ran()
 	if err != nil {
 		return Record{}, err
+	}
+	if kind == sustained {
+		return Record{}, errSustained
 	}
 	users, err := s.required("lab_users")
 	if err != nil {
@@ -153,8 +157,8 @@ type part struct {
 
 // answers returns the parts of a counter, and an entry for each user that is in none of them.
 func (s summary) answers(metric string, tags *regexp.Regexp, users int, unknown string) (parts []part, failed []string, _ error) {
-	answered, refused, known := s.count(metric), s.count("lab_failed"), 0
-	silent := users - answered - refused
+	answered, failures, known := s.count(metric), s.count("lab_failed"), 0
+	silent := users - answered - failures
 	for _, name := range slices.Sorted(maps.Keys(s)) {
 		tag := tags.FindStringSubmatch(name)
 		if tag == nil {
@@ -166,13 +170,25 @@ func (s summary) answers(metric string, tags *regexp.Regexp, users int, unknown 
 		}
 		parts, known = append(parts, part{tag[1], tag[2], n}), known+n
 	}
-	if refused < 0 || silent < 0 || known > answered {
-		return nil, nil, damaged("it counts %d answers, %d of them known, and %d failures of %d users", answered, known, refused, users)
+	refused := s.refused()
+	if failures < len(refused) || silent < 0 || known > answered {
+		return nil, nil, damaged("it counts %d answers, %d of them known, and %d failures of %d users", answered, known, failures, users)
 	}
 	return parts, slices.Concat(
-		repeat("k6 got no usable answer; its own output says what it got", refused),
+		refused,
+		repeat("k6 got no usable answer; its own output says what it got", failures-len(refused)),
 		repeat("a user has no answer: k6 was stopped, or a user did not begin", silent),
 		repeat(unknown, answered-known)), nil
+}
+
+// refused has the status of each request that was answered without a usable answer. Older scripts do not count them.
+func (s summary) refused() (statuses []string) {
+	for _, name := range slices.Sorted(maps.Keys(s)) {
+		if tag := refusedTags.FindStringSubmatch(name); tag != nil {
+			statuses = append(statuses, repeat("status "+tag[1]+", which is no usable answer", min(s.count(name), maxUsers))...)
+		}
+	}
+	return statuses
 }
 
 // count is 0 for a counter to which nothing was added: k6 leaves it out.

@@ -36,7 +36,12 @@ type Kind string
 const (
 	Pageview Kind = "pview"
 	Order    Kind = "order"
+
+	sustained Kind = "sustained" // which is not read here
 )
+
+var errSustained = errors.New("this is a sustained load, which is not judged here: k6 and JMeter print its outcome; " +
+	"run them without app")
 
 // Record is one burst as a load tool saw it. Exactly one of Pageview and Order is set, and the fields above them are taken from it. For
 // every user there is either a Write (an Answer) or an entry in Failed.

@@ -43,7 +43,7 @@ var judgements = []struct {
 	{"v1 loses", made{Pageview, "v1", 4, "a1 b1 a2 b2", 2}, 2, 0, 2, experiments.AsExpected, ""},
 	{"v2 loses nothing", made{Pageview, "v2", 4, "a1 b2 a3 b4", 4}, 0, 0, 0, experiments.Inconclusive, "run it again"},
 	{"v1 loses beside a failure", made{Pageview, "v1", 4, "a1 b1 ! b2", 2}, 1, 0, 1, experiments.Inconclusive, "1 requests failed"},
-	{"v3 without a user's answer", made{Pageview, "v3", 4, "a1 b2 a3 !", 3}, 0, 0, 0, experiments.Inconclusive, "1 requests failed"},
+	{"v3 refuses a user", made{Pageview, "v3", 4, "a1 b2 a3 !", 3}, 0, 0, 0, experiments.Inconclusive, "the first: status 503"},
 	{"v3 without a user", made{Pageview, "v3", 4, "a1 b2 a3", 3}, 0, 0, 0, experiments.Inconclusive, "1 requests failed"},
 	{"v3 with another's view", made{Pageview, "v3", 4, "a1 b2 a3 b4", 5}, 0, 0, 0, experiments.Inconclusive, "did somebody else count"},
 	{"v3 with another's view and a double", made{Pageview, "v3", 4, "a1 b1 a3 b4", 5}, 0, 0, 1, experiments.Unexpected, "must not happen"},

@@ -75,7 +75,10 @@ func (m made) metrics() map[string]map[string]float64 {
 	}
 	for _, w := range strings.Fields(m.writes) {
 		if w == "!" || w == "~" {
-			all["lab_failed"] = map[string]float64{"count": all["lab_failed"]["count"] + 1}
+			refused := fmt.Sprintf("lab_refused{status:%s}", map[string]string{"!": "503", "~": "409"}[w])
+			for _, name := range []string{"lab_failed", refused} {
+				all[name] = map[string]float64{"count": all[name]["count"] + 1}
+			}
 			continue
 		}
 		value := strings.NewReplacer("+", "true", "-", "false").Replace(w[1:])

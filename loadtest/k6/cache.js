@@ -8,6 +8,7 @@
 import http from 'k6/http';
 import { fail, sleep } from 'k6';
 import { Counter, Trend } from 'k6/metrics';
+import { MOST_USERS, text, whole } from './env.js';
 import { metricsOf } from './summary.js';
 
 const loads = new Counter('lab_loads'); // that reached the database
@@ -28,21 +29,19 @@ const caches = {
   c7: { kind: 'update' }, // old until the next refresh
 };
 
-const s = settingsOf(__ENV);
+const s = settingsOf();
 
-function settingsOf(env) {
-  const text = (name, otherwise) => (env[name] === undefined || env[name] === '' ? otherwise : env[name]);
+function settingsOf() {
   const wrong = (sentence) => { throw new Error(sentence); };
   const got = {
     base: text('BASE_URL', 'http://127.0.0.1:8000').replace(/\/+$/, ''),
-    name: text('CACHE', 'c3'), users: Number(text('USERS', '200')), ttl: Number(text('TTL', '10')),
+    name: text('CACHE', 'c3'), users: whole('USERS', 200, MOST_USERS), ttl: Number(text('TTL', '10')),
   };
   got.cache = caches[got.name];
   if (!got.cache) wrong(`CACHE is "${got.name}"; allowed are ${Object.keys(caches).join(', ')}`);
   got.kind = text('KIND', got.cache.kind);
   if (!['hot', 'absent', 'many', 'update'].includes(got.kind)) wrong(`KIND is "${got.kind}"; allowed are hot, absent, many, update`);
-  if (!Number.isInteger(got.users) || got.users < 1 || got.users > 5000) wrong(`USERS is "${env.USERS}"; it must be a whole number from 1 to 5000`);
-  if (!(got.ttl > 0)) wrong(`TTL is "${env.TTL}"; it must be the instances' --cache-ttl in seconds`);
+  if (!(got.ttl > 0)) wrong(`TTL is "${__ENV.TTL}"; it must be the instances' --cache-ttl in seconds`);
   return got;
 }
 

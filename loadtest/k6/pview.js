@@ -2,16 +2,19 @@
 //
 //   k6 run loadtest/k6/pview.js
 //   k6 run -e VERSION=v1 loadtest/k6/pview.js
+//   k6 run -e RATE=50 -e DURATION=30s loadtest/k6/pview.js    50 views per second instead of a burst
 import { Counter, Gauge } from 'k6/metrics';
 import * as lab from './lab.js';
+import * as sustained from './sustained.js';
 
 const written = new Counter('lab_written'); // confirmed views, by instance and the value it wrote
 const final = new Gauge('lab_final'); // the counter at the end
 
 const { users, version } = lab.settings;
+const path = `/${version}/pview`;
 
 // Only k6's first runtime, VU 0, is asked for options; the others need not make them.
-export const options = __VU > 0 ? {} : lab.options('pview', (always) => {
+export const options = __VU > 0 ? {} : sustained.rate ? sustained.options() : lab.options('pview', (always) => {
   const thresholds = {};
   for (const slot of lab.slots) {
     for (let value = 1; value <= users; value++) thresholds[`lab_written{instance:${slot},value:${value}}`] = always;
@@ -22,20 +25,24 @@ export const options = __VU > 0 ? {} : lab.options('pview', (always) => {
 
 export function setup() {
   lab.call('PUT', '/pview', '{"value": 0}', 'the counter is not reset', 200);
-  return lab.begun('pview');
+  return sustained.rate ? lab.begun('sustained', 0) : lab.begun('pview');
 }
 
 export default function (begun) {
-  const view = lab.shoot(begun, `/${version}/pview`, 200);
+  if (sustained.rate) return sustained.view(begun, path);
+  const view = lab.shoot(begun, path, 200);
   if (view) written.add(1, { instance: view.slot, value: String(view.value) });
 }
 
 export function teardown() {
-  lab.ended(final, lab.call('GET', '/pview', null, 'the counter is not read', 200).value);
+  const { value } = lab.call('GET', '/pview', null, 'the counter is not read', 200);
+  lab.ended(final, value);
+  if (sustained.rate) sustained.ended(value);
 }
 
 export function handleSummary(data) {
   const get = lab.reader(data);
+  if (sustained.rate) return lab.output(sustained.report(get), get);
   const count = tally(get);
   const text = lab.report(`${users} simultaneous page views`, [
     ['final value', count.final === undefined ? '-' : count.final],

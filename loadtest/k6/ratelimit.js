@@ -6,18 +6,17 @@
 import http from 'k6/http';
 import { fail } from 'k6';
 import { Counter, Gauge, Trend } from 'k6/metrics';
+import { text, whole } from './env.js';
 
-const text = (name, otherwise) => __ENV[name] || otherwise;
 const base = text('BASE_URL', 'http://127.0.0.1:8000').replace(/\/+$/, '');
 const algorithm = text('ALGORITHM', 'r4');
 const operation = text('OPERATION', 'bookings');
-const rate = Number(text('RATE', '20'));
+const rate = whole('RATE', 20, 5000);
 const duration = text('DURATION', '12s');
 const token = text('ADMIN_TOKEN', '');
 
 if (!/^https?:\/\/[^/\s]+/.test(base)) throw new Error(`BASE_URL is "${base}"; it must look like http://127.0.0.1:8000`);
 if (!/^r\d+$/.test(algorithm)) throw new Error(`ALGORITHM is "${algorithm}"; it must be one of r0 to r9`);
-if (!Number.isInteger(rate) || rate < 1 || rate > 5000) throw new Error(`RATE is "${__ENV.RATE}"; it must be a whole number from 1 to 5000`);
 
 const allowed = new Counter('lab_allowed'); // calls that were made
 const refused = new Counter('lab_refused'); // by 429

@@ -6,6 +6,7 @@
 // USERS is another number of buyers, and PIECES another stock. The verdict comes from the database.
 import exec from 'k6/execution';
 import { Counter, Gauge } from 'k6/metrics';
+import { whole } from './env.js';
 import * as lab from './lab.js';
 
 const told = new Counter('lab_sold_to'); // what buyers were told, by whether they have an order
@@ -15,10 +16,7 @@ const unaccounted = new Gauge('lab_unaccounted'); // pieces in stock and sold, b
 const mixed = new Gauge('lab_versions'); // how many versions sold: more than one is no verdict on one of them
 
 const { users, version } = lab.usersUnlessSet(1000);
-const pieces = Number(__ENV.PIECES || '100');
-if (!Number.isInteger(pieces) || pieces < 1 || pieces > 1000000) {
-  throw new Error(`PIECES is "${__ENV.PIECES}"; it must be a whole number from 1 to 1000000`);
-}
+const pieces = whole('PIECES', 100, 1000000);
 const all = Math.min(pieces, users); // that are sold when nothing goes wrong
 const item = '/shop/items/1';
 
