@@ -3,6 +3,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -91,8 +93,8 @@ func TestK6Judges(t *testing.T) {
 	}
 }
 
-// runK6 runs a script with variables, and checks its exit code and output.
-func runK6(t *testing.T, code int, want, script string, env ...string) {
+// runK6 runs a script with variables, and checks its exit code and output. It returns the output with single spaces.
+func runK6(t *testing.T, code int, want, script string, env ...string) (narrow string) {
 	t.Helper()
 	args := []string{"run", "--quiet", "--no-usage-report"}
 	for _, variable := range env {
@@ -100,10 +102,11 @@ func runK6(t *testing.T, code int, want, script string, env ...string) {
 	}
 	run := exec.CommandContext(testenv.Context(t), "k6", append(args, "../../loadtest/k6/"+script+".js")...)
 	out, _ := run.CombinedOutput()
-	narrow := strings.Join(strings.Fields(string(out)), " ") // the width of columns varies
+	narrow = strings.Join(strings.Fields(string(out)), " ") // the width of columns varies
 	if got := run.ProcessState.ExitCode(); got != code || !strings.Contains(string(out), want) && !strings.Contains(narrow, want) {
 		t.Errorf("exit %d, want %d and %q: %s", got, code, want, out)
 	}
+	return narrow
 }
 
 // The scripts ask which instances there are and count the responses of each. A run fails if the instances do not get equal shares, or if
@@ -145,6 +148,117 @@ func TestK6CountsTheInstances(t *testing.T) {
 	}
 }
 
+// A sustained load ends well when the version keeps every confirmed view, and with 99 when it loses one or the run shows nothing.
+func TestK6SustainsALoad(t *testing.T) {
+	t.Parallel()
+	testenv.Slow(t)
+	testenv.Needs(t, testenv.K6)
+	balancer, _ := startInstances(t)
+	another := answerViews(t, balancer, func(view int64) int {
+		if view == 0 {
+			return countTwice
+		}
+		return http.StatusOK
+	})
+	for _, c := range []struct {
+		name, address, version, rate string
+		code                         int
+		want                         string
+	}{
+		{"a lock", balancer.String(), "v3", "50", 0, "Outcome: nothing lost: the counter shows"},
+		{"no lock", balancer.String(), "v1", "500", 0, "as predicted without a common lock\n"},
+		{"a lock that is none", rewritePaths(t, balancer, "v3", "v1"), "v3", "500", 99, "Outcome: LOST"},
+		{"no version", rewritePaths(t, balancer, "v3", "v"), "v3", "50", 99, "Outcome: inconclusive: none of"},
+		{"somebody else counts", another, "v3", "50", 99, "did somebody else count?"},
+		{"a wrong rate", balancer.String(), "v3", "0", 107, "it must be a whole number from 1 to 1000"},
+		{"no rate", balancer.String(), "v3", "", 107, "and pview sends a burst"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			runK6(t, c.code, c.want, "pview", "BASE_URL="+c.address, "VERSION="+c.version, "RATE="+c.rate, "DURATION=2s")
+		})
+	}
+}
+
+// A view that is refused or has no answer makes a burst fail, and a sustained load not. Both count them apart.
+func TestK6CountsRefusedViews(t *testing.T) {
+	t.Parallel()
+	testenv.Slow(t)
+	testenv.Needs(t, testenv.K6)
+	balancer, _ := startInstances(t)
+	outage := func() string {
+		return answerViews(t, balancer, func(view int64) int {
+			if view < 10 || view >= 110 {
+				return http.StatusOK
+			}
+			return []int{http.StatusServiceUnavailable, http.StatusServiceUnavailable, http.StatusBadGateway, countOnly}[view%4]
+		})
+	}
+	burst := runK6(t, 99, "75 were refused (502: 25, 503: 50) and 25 have no answer", "pview", "BASE_URL="+outage(), "USERS=120")
+	sustained := runK6(t, 0, "25 of the 100 others counted as well", "pview", "BASE_URL="+outage(), "RATE=50", "DURATION=3s")
+	for _, out := range []string{burst, sustained} {
+		if !strings.Contains(out, " refused 75 (502: 25, 503: 50) ") || !strings.Contains(out, " without an answer 25 ") {
+			t.Error(out)
+		}
+	}
+	if strings.Contains(sustained, "less than 1 s") { // 100 views at 50 per second
+		t.Error(sustained)
+	}
+}
+
+// A summary has the time from the start of the burst to its last answer.
+func TestK6TimesTheLastAnswer(t *testing.T) {
+	t.Parallel()
+	testenv.Slow(t)
+	testenv.Needs(t, testenv.K6)
+	balancer, _ := startInstances(t)
+	file := filepath.Join(t.TempDir(), "run.json")
+	runK6(t, 0, "Outcome: nothing lost", "pview", "BASE_URL="+balancer.String(), "USERS=20", "SUMMARY="+file)
+	var summary struct {
+		Metrics map[string]struct{ Values map[string]float64 }
+	}
+	text, _ := os.ReadFile(file)
+	if err := json.Unmarshal(text, &summary); err != nil {
+		t.Fatal(err)
+	}
+	done, longest := summary.Metrics["lab_done"].Values["max"], summary.Metrics["lab_time"].Values["max"]
+	if done < longest-1 || longest == 0 { // it counts whole milliseconds
+		t.Errorf("the last answer came %g ms after the start, and one took %g ms", done, longest)
+	}
+}
+
+// How answerViews treats a view, if not with a status.
+const (
+	countOnly  = 0 // and give no answer
+	countTwice = 2
+)
+
+// answerViews starts a proxy that answers each view with a status of its own. It passes on those with 200, and every other request.
+func answerViews(t *testing.T, balancer *url.URL, how func(view int64) int) string {
+	t.Helper()
+	var n atomic.Int64
+	proxy := httputil.NewSingleHostReverseProxy(balancer)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		status := http.StatusOK
+		if r.Method == http.MethodPost {
+			status = how(n.Add(1) - 1)
+		}
+		switch status {
+		case http.StatusOK:
+			proxy.ServeHTTP(w, r)
+		case countTwice:
+			proxy.ServeHTTP(httptest.NewRecorder(), r)
+			proxy.ServeHTTP(w, r)
+		case countOnly:
+			proxy.ServeHTTP(httptest.NewRecorder(), r)
+			panic(http.ErrAbortHandler)
+		default:
+			w.WriteHeader(status)
+		}
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
 // routeRequests sends each request to the instance that to returns. n is the number of earlier requests for the same path.
 func routeRequests(t *testing.T, instances []*stack.Instance, to func(n int64, path string) int) http.Handler {
 	t.Helper()
@@ -181,7 +295,7 @@ func TestK6LinesOfThePages(t *testing.T) {
 	}
 	ends := map[string]int{"k6 run -e ALGORITHM=r1 loadtest/k6/ratelimit.js": 99} // as its comment says
 	adapt := strings.NewReplacer("loadtest/", root+"/loadtest/", "go run ./cmd/app", os.Args[0],
-		"DURATION=2m", "DURATION=7s", "USERS=20", "USERS=10")
+		"DURATION=2m", "DURATION=7s", "DURATION=30s", "DURATION=3s", "USERS=20", "USERS=10")
 	ran := 0
 	for _, name := range pasted {
 		for _, line := range commandLines(page(t, name)) {
@@ -191,7 +305,10 @@ func TestK6LinesOfThePages(t *testing.T) {
 			ran++
 			shell := exec.CommandContext(testenv.Context(t), "sh", "-c", adapt.Replace(line))
 			shell.Dir = t.TempDir()
-			shell.Env = append(os.Environ(), "BASE_URL="+addrs[0], "USERS=40", "DURATION=7s", "LAB_DIR="+root)
+			shell.Env = append(os.Environ(), "BASE_URL="+addrs[0], "USERS=40", "LAB_DIR="+root)
+			if strings.Contains(line, "ratelimit.js") {
+				shell.Env = append(shell.Env, "DURATION=7s")
+			}
 			if out, _ := shell.CombinedOutput(); shell.ProcessState.ExitCode() != ends[line] {
 				t.Errorf("%s: %s\n  exit %d, want %d: %s", name, line, shell.ProcessState.ExitCode(), ends[line], out)
 			}
@@ -241,5 +358,37 @@ func TestJMeterJudgesTheSale(t *testing.T) {
 			strings.Contains(final, ",text,true,") != (c.succeeded == 202) {
 			t.Errorf("%+v: %d responses, %d samples succeeded; the last one is\n%s\n%s", c, answered, good, final, out)
 		}
+	}
+}
+
+// The last sample of a sustained load has its outcome, and fails when the plan has lost a view or shows nothing.
+func TestJMeterSustainsALoad(t *testing.T) {
+	t.Parallel()
+	testenv.Slow(t)
+	needsJMeter(t)
+	balancer, _ := startInstances(t)
+	outage := answerViews(t, balancer, func(view int64) int {
+		return []int{http.StatusOK, http.StatusOK, http.StatusServiceUnavailable, countOnly}[view%4]
+	})
+	const wrong = `,settings,200,"-Jrate is ""0""; it must be a whole number from 1 to 1000",.*,text,false,`
+	for _, c := range []struct{ name, address, rate, version, last string }{
+		{"a lock", balancer.String(), "50", "v3", `,final,200,nothing lost: the counter shows \d+ after \d+ confirmed views,.*,text,true,`},
+		{"no lock", balancer.String(), "500", "v1", `,final,200,LOST .*,text,false,`},
+		{"an outage", outage, "50", "v3", `,final,200,nothing lost: .* confirmed views; \d+ of the \d+ others counted as well,.*,text,true,`},
+		{"no version", balancer.String(), "50", "v", `,final,200,inconclusive: none of \d+ views was confirmed,.*,text,false,`},
+		{"a wrong rate", balancer.String(), "0", "v3", wrong},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "run.jtl")
+			_, port, _ := strings.Cut(strings.TrimPrefix(c.address, "http://"), ":")
+			run := exec.CommandContext(testenv.Context(t), plans+"jmeter", "-n", "-f", "-t", plans+"sustained.jmx", "-l", file, "-j", file+".log",
+				"-Jport="+port, "-Jversion="+c.version, "-Jusers=20", "-Jrate="+c.rate, "-Jduration=1")
+			out, err := run.CombinedOutput()
+			table, _ := os.ReadFile(file)
+			lines := strings.Split(strings.TrimSpace(string(table)), "\n")
+			if last := lines[len(lines)-1]; err != nil || !regexp.MustCompile(c.last).MatchString(last) {
+				t.Errorf("%v: the last sample is %s\n%s", err, last, out)
+			}
+		})
 	}
 }
