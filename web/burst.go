@@ -399,7 +399,7 @@ func (s *Server) sendPlan(ctx context.Context, plan burst.Plan, say func(string)
 		return nil, err
 	}
 	plan.Instances = len(running.Instances)
-	return plan.Run(ctx, running.Target, tell)
+	return plan.Run(ctx, running.Target, burst.App{}, tell)
 }
 
 // burstEnded shows what a run left, and asks the next question. After a run that failed before a view was answered, the question is the

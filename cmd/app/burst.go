@@ -9,68 +9,27 @@ import (
 	"net/url"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"locklab/experiments/burst"
+	"locklab/experiments/loadtool"
 	"locklab/internal/progress"
 	"locklab/report/terminal"
 	"locklab/stack/compose"
 	"locklab/versions"
 )
 
-// burstFlags are the flags that app demo and app burst share: what to send.
+// burstFlags are the flags that app demo and app burst share.
 type burstFlags struct {
-	Users    int      `default:"666" placeholder:"N" help:"Number of simultaneous page views. Must be even."`
-	Drivers  int      `default:"20" placeholder:"N" help:"Number of drivers who grab the same order at once. Must be even."`
-	Rounds   int      `default:"1" placeholder:"N" help:"Number of rounds. Each round sends every burst once."`
-	Versions []string `default:"${versions}" enum:"${allVersions},all" placeholder:"vN" help:"Versions to send requests to, or all for every version that can run."`
-	JSON     bool     `name:"json" help:"Print the results as JSON."`
+	Drivers int  `default:"20" placeholder:"N" help:"Number of drivers who grab the same order at once. Must be even."`
+	Rounds  int  `default:"1" placeholder:"N" help:"Number of rounds. Each round sends every burst once."`
+	JSON    bool `name:"json" help:"Print the results as JSON."`
 }
 
-func (b *burstFlags) validate() error {
-	plan := b.plan()
-	if slices.Contains(b.Versions, allVersions) {
-		if len(b.Versions) > 1 {
-			return usageErrorf("--versions has all and other versions; use all alone, or omit it")
-		}
-		plan.Versions = versions.Names()
-	}
-	if err := plan.Validate(); err != nil {
-		return usageErrorf("--%w", err) // the error starts with the name of the field, which is the name of its flag
-	}
-	return nil
-}
-
-// allVersions is the value of --versions that selects every version that can run.
-const allVersions = "all"
-
-// choose replaces "all" by the versions that can run, and returns a sentence for each version that it leaves out. check returns why a
-// version cannot run. It is an error if a version that the user named cannot run, or if any cannot and LAB_REQUIRE=all is set.
-func (b *burstFlags) choose(check func(versions.Version) error) (leftOut []string, err error) {
-	all := slices.Equal(b.Versions, []string{allVersions})
-	if all {
-		b.Versions = versions.Names()
-	}
-	for _, name := range slices.Clone(b.Versions) {
-		v, _ := versions.Find(name)
-		reason := check(v)
-		switch {
-		case reason == nil:
-			continue
-		case !all:
-			return nil, unavailable(fmt.Errorf("--versions: %s cannot run: %w", name, reason))
-		case os.Getenv("LAB_REQUIRE") == "all":
-			return nil, unavailable(fmt.Errorf("LAB_REQUIRE=all requires every version, but %s cannot run: %w", name, reason))
-		}
-		leftOut = append(leftOut, fmt.Sprintf("%s (%s) is left out: %s", name, v.Title, reason))
-		b.Versions = slices.DeleteFunc(b.Versions, func(chosen string) bool { return chosen == name })
-	}
-	return leftOut, nil
-}
-
-func (b *burstFlags) plan() burst.Plan {
-	return burst.Plan{Users: b.Users, Drivers: b.Drivers, Rounds: b.Rounds, Versions: b.Versions}
+func (b *burstFlags) plan(users int, names []string, instances int) burst.Plan {
+	return burst.Plan{Users: users, Drivers: b.Drivers, Rounds: b.Rounds, Versions: names, Instances: instances}
 }
 
 // finish prints the results, followed by next unless the output is JSON. Then it calls keep and returns the error of the verdict.
@@ -85,25 +44,82 @@ func (b *burstFlags) finish(result *burst.Results, std streams, next string, kee
 	return verdictError(result.Verdict, result.Reasons())
 }
 
-// validateInstances checks that each instance gets at least one page view and one driver.
-func (b *burstFlags) validateInstances(instances int) error {
-	if err := validateRange("--instances", instances, 2, 32); err != nil {
+// variables are the settings that come from variables, such as USERS, instead of flags, by the name of the plan's field.
+type variables map[string]variable
+
+type variable struct{ name, value string }
+
+// source names the setting of a field.
+func (v variables) source(field string) string { return cmp.Or(v[field].name, "--"+field) }
+
+// validatePlan checks what a plan sends. An error names the flag or the variable.
+func validatePlan(plan burst.Plan, from variables) error {
+	if slices.Contains(plan.Versions, allVersions) {
+		if len(plan.Versions) > 1 {
+			return usageErrorf("%s has all and other versions; use all alone, or omit it", from.source("versions"))
+		}
+		plan.Versions = versions.Names()
+	}
+	var wrong *burst.FieldError
+	if err := plan.Validate(); !errors.As(err, &wrong) {
 		return err
 	}
-	if instances > b.Drivers || instances > b.Users {
-		return usageErrorf("--instances is %d; must not exceed --users (%d) or --drivers (%d), so that each instance gets one of both",
-			instances, b.Users, b.Drivers)
+	if v, given := from[wrong.Field]; given {
+		return usageErrorf("%s is %q; %s", v.name, v.value, wrong.Remedy)
+	}
+	return usageErrorf("--%w", wrong) // a field and its flag have the same name
+}
+
+// allVersions is the value of --versions that selects every version that can run.
+const allVersions = "all"
+
+// chooseVersions replaces "all" by the versions that can run, and returns a sentence for each version that it leaves out. check returns why
+// a version cannot run. It is an error if a version that the user named in setting cannot run, or if any cannot and LAB_REQUIRE=all is set.
+func chooseVersions(names []string, setting string, check func(versions.Version) error) (chosen, leftOut []string, err error) {
+	all := slices.Equal(names, []string{allVersions})
+	if all {
+		names = versions.Names()
+	}
+	for _, name := range names {
+		v, _ := versions.Find(name)
+		reason := check(v)
+		switch {
+		case reason == nil:
+			chosen = append(chosen, name)
+			continue
+		case !all:
+			return nil, nil, unavailable(fmt.Errorf("%s: %s cannot run: %w", setting, name, reason))
+		case os.Getenv("LAB_REQUIRE") == "all":
+			return nil, nil, unavailable(fmt.Errorf("LAB_REQUIRE=all requires every version, but %s cannot run: %w", name, reason))
+		}
+		leftOut = append(leftOut, fmt.Sprintf("%s (%s) is left out: %s", name, v.Title, reason))
+	}
+	return chosen, leftOut, nil
+}
+
+// validateInstances checks that each instance gets at least one page view and one driver.
+func validateInstances(plan burst.Plan, from variables) error {
+	if err := validateRange("--instances", plan.Instances, 2, 32); err != nil {
+		return err
+	}
+	if plan.Instances > plan.Drivers || plan.Instances > plan.Users {
+		return usageErrorf("--instances is %d; must not exceed %s (%d) or --drivers (%d), so that each instance gets one of both",
+			plan.Instances, from.source("users"), plan.Users, plan.Drivers)
 	}
 	return nil
 }
 
 // burstCommand sends bursts to instances that are already running, such as those of docker-compose.yml.
 type burstCommand struct {
+	checkout
+	URL        string   `arg:"" optional:"" help:"URL of the load balancer in front of the instances (default: nginx as set in .env, or http://127.0.0.1:8000)."`
+	Tool       string   `default:"app" enum:"app,k6,jmeter" placeholder:"TOOL" help:"What sends the requests: app (this program), k6 or jmeter."`
+	Users      *int     `placeholder:"N" help:"Number of simultaneous page views. Must be even (default: USERS of the environment or .env, or 666)."`
+	Versions   []string `enum:"${allVersions},all" placeholder:"vN" help:"Versions to send requests to, or all for every version that can run (default: VERSION of the environment or .env, or ${versions}; with k6 and jmeter without v0)."`
+	Instances  int      `default:"2" placeholder:"N" help:"Number of instances behind the balancer, from 2 to 32. Each needs a unique name."`
+	ByChance   bool     `help:"Accept a balancer that picks an instance at random per connection, as a Kubernetes Service does: at least two instances must answer, in any proportion."`
+	AdminToken string   `placeholder:"SECRET" help:"Token that the instances require to reset the counter (default: ADMIN_TOKEN of the environment or .env, or none)."`
 	burstFlags
-	URL        string `arg:"" optional:"" help:"URL of the load balancer in front of the instances (default: nginx as set in .env, or http://127.0.0.1:8000)."`
-	Instances  int    `default:"2" placeholder:"N" help:"Number of instances behind the balancer, from 2 to 32. Each needs a unique name."`
-	ByChance   bool   `help:"Accept a balancer that picks an instance at random per connection, as a Kubernetes Service does: at least two instances must answer, in any proportion."`
-	AdminToken string `placeholder:"SECRET" help:"Token that the instances require to reset the counter (default: as set in .env, or none)."`
 }
 
 const burstNext = `Next:    TOPOLOGY=cluster docker compose up -d --wait    switch to another Redis, then repeat
@@ -111,38 +127,89 @@ const burstNext = `Next:    TOPOLOGY=cluster docker compose up -d --wait    swit
 `
 
 // Run sends the bursts to each version, and prints and judges the results.
-func (c *burstCommand) Run(ctx context.Context, std streams) error {
-	if err := cmp.Or(c.validate(), c.validateInstances(c.Instances)); err != nil {
-		return err
+func (c *burstCommand) Run(ctx context.Context, std streams) (err error) {
+	target, plan, from, err := c.settings(ctx)
+	if err == nil {
+		err = cmp.Or(validatePlan(plan, from), validateInstances(plan, from))
 	}
-	if err := c.applyComposeDefaults(ctx); err != nil {
-		return err
-	}
-	base, err := baseURL("the URL", c.URL)
 	if err != nil {
 		return err
 	}
-	began, tell, target := time.Now(), progress.New(std.err), burst.Target{URL: base, AdminToken: c.AdminToken, ByChance: c.ByChance}
+	sender, err := c.sender()
+	if err != nil {
+		return unavailable(err)
+	}
+	defer func() { err = errors.Join(err, sender.Close()) }()
+	began, tell := time.Now(), progress.New(std.err)
 	health, err := fetchHealth(ctx, target)
 	if err != nil {
 		return commandError(ctx, fmt.Errorf("%w; "+statusHint, err), "nothing was judged")
 	}
-	leftOut, err := c.choose(health.Lacks)
-	if err != nil {
+	var leftOut []string
+	if plan.Versions, leftOut, err = chooseVersions(plan.Versions, from.source("versions"), health.Lacks); err != nil {
 		return err
 	}
-	plan := c.plan()
-	plan.Instances = c.Instances
-	result, err := plan.Run(ctx, target, terminal.TellBursts(tell))
+	result, err := plan.Run(ctx, target, sender, terminal.TellBursts(tell))
 	tell.Done()
 	if refused := (*burst.StatusError)(nil); errors.As(err, &refused) && refused.Code == http.StatusUnauthorized {
 		return usageErrorf("%w: --admin-token is missing or wrong", err)
+	}
+	if failed := (*loadtool.Failure)(nil); errors.As(err, &failed) {
+		std.say(failed.Output)
 	}
 	if err := commandError(ctx, err, "nothing was judged"); err != nil {
 		return err
 	}
 	result.Topology, result.LeftOut, result.TookMS = health.Topology, leftOut, time.Since(began).Milliseconds()
 	return c.finish(result, std, burstNext, func() {})
+}
+
+// sender is the load tool, which must be on this machine.
+func (c *burstCommand) sender() (burst.Sender, error) {
+	switch c.Tool {
+	case "k6":
+		tool := loadtool.K6(c.Dir)
+		return tool, tool.Missing()
+	case "jmeter":
+		tool := loadtool.JMeter(c.Dir)
+		return tool, tool.Missing()
+	}
+	return burst.App{}, nil
+}
+
+// settings returns where to send what. A flag takes precedence over a variable of the lab.
+func (c *burstCommand) settings(ctx context.Context) (target burst.Target, plan burst.Plan, from variables, err error) {
+	lab, err := settingsOf(ctx, c.Dir)
+	if err != nil && c.URL == "" {
+		return target, plan, nil, usageErrorf("%w; or give the URL", err)
+	}
+	target = burst.Target{AdminToken: cmp.Or(c.AdminToken, lab.AdminToken), ByChance: c.ByChance}
+	if target.URL, err = baseURL("the URL", cmp.Or(c.URL, lab.URL)); err != nil {
+		return target, plan, nil, err
+	}
+	from = variables{}
+	plan = c.plan(versions.ArticleUsers, c.Versions, c.Instances)
+	switch {
+	case c.Users != nil:
+		plan.Users = *c.Users
+	case lab.users != "":
+		from["users"] = variable{"USERS", lab.users}
+		if plan.Users, err = strconv.Atoi(lab.users); err != nil {
+			return target, plan, from, usageErrorf("USERS is %q; it must be an even number", lab.users)
+		}
+	}
+	switch {
+	case len(c.Versions) > 0:
+	case lab.version != "":
+		from["versions"] = variable{"VERSION", lab.version}
+		plan.Versions = strings.FieldsFunc(lab.version, func(r rune) bool { return r == ',' || r == ' ' })
+	default:
+		plan.Versions = versions.DefaultNames()
+		if c.Tool != "app" {
+			plan.Versions = plan.Versions[1:] // v0 is no version of the articles, and a tool takes seconds for each
+		}
+	}
+	return target, plan, from, nil
 }
 
 // baseURL checks the URL of a balancer and removes the slash that a browser appends. setting names the URL in an error.
@@ -154,25 +221,24 @@ func baseURL(setting, given string) (base string, err error) {
 	return base, nil
 }
 
-// applyComposeDefaults sets the URL and the token, if they are missing, to those of the compose files.
-func (c *burstCommand) applyComposeDefaults(ctx context.Context) error {
-	lab, err := composeTarget(ctx, ".")
-	if err != nil && c.URL == "" {
-		return usageErrorf("%w; or give the URL", err)
-	}
-	c.URL, c.AdminToken = cmp.Or(c.URL, lab.URL), cmp.Or(c.AdminToken, lab.AdminToken)
-	return nil
+// labSettings are what the settings of a lab say: its address, and what to send.
+type labSettings struct {
+	burst.Target
+	users, version string // as they were written; empty: not set
 }
 
-// composeTarget returns the address of nginx and the admin token that the compose files in dir set, or the default address without such
-// files. Files that cannot be read are an error: several labs may share this machine, and the default may be another one.
-func composeTarget(ctx context.Context, dir string) (burst.Target, error) {
-	if _, err := compose.Topologies(dir); err != nil {
-		return burst.Target{URL: "http://127.0.0.1:8000"}, nil
+// settingsOf returns the settings of the lab whose compose files are in dir: as `docker compose` has them, from the shell, .env and the
+// defaults. Without such files, as in a container, there are the variables of the environment and the default address. Files that cannot be
+// read are an error, beside the same settings: several labs may share this machine, and the default may be another one.
+func settingsOf(ctx context.Context, dir string) (labSettings, error) {
+	address, value := "127.0.0.1:8000", os.Getenv
+	var err error
+	if _, none := compose.Topologies(dir); none == nil {
+		var project *compose.Project
+		if project, err = compose.Load(ctx, dir, ""); err == nil {
+			address, value = project.Published("nginx"), project.Variable
+		}
 	}
-	project, err := compose.Load(ctx, dir, "")
-	if err != nil {
-		return burst.Target{}, err
-	}
-	return burst.Target{URL: "http://" + project.Published("nginx"), AdminToken: project.Variable("ADMIN_TOKEN")}, nil
+	target := burst.Target{URL: "http://" + address, AdminToken: value("ADMIN_TOKEN")}
+	return labSettings{target, value("USERS"), value("VERSION")}, err
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -61,8 +62,8 @@ func TestBurst(t *testing.T) {
 		t.Fatalf("exit %d: %s", got.code, got.err)
 	}
 	for _, want := range []string{
-		"40 simultaneous page views (20 + 20), two instances behind " + url + ", Redis single\n", "4 drivers grab one order", "(2 + 2)",
-		"v0 ", "v3 ", "none lost, as predicted", "one winner, as predicted", "Verdict: as predicted", "\nNext: ",
+		"40 simultaneous page views by app", ") behind " + url + ", Redis single\n", "4 drivers grab one order", " 20 + 20 ", " 2 + 2 ",
+		"v0 ", "v3 ", "  as predicted ✓\n", "Verdict: as predicted", "\nNext: ",
 	} {
 		if !strings.Contains(got.out, want) {
 			t.Errorf("%q is missing in:\n%s", want, got.out)
@@ -153,4 +154,189 @@ func TestBurstRejectsWrongSizes(t *testing.T) {
 
 func TestBurstWithoutInstances(t *testing.T) {
 	wantSentence(t, app(t.Context(), "burst", "http://127.0.0.1:1"), 69, "127.0.0.1:1", "refused", "app status")
+}
+
+// k6 and JMeter send what this program sends, and print the same table. What they print themselves is not shown. They send to the port of
+// their own checkout, because several labs may share one machine.
+func TestBurstByALoadTool(t *testing.T) {
+	t.Parallel()
+	testenv.Slow(t)
+	balancer, _ := startInstances(t)
+	for tool, needs := range map[string]func(t *testing.T){
+		"k6": func(t *testing.T) { testenv.Needs(t, testenv.K6) }, "jmeter": needsJMeter,
+	} {
+		t.Run(tool, func(t *testing.T) {
+			needs(t)
+			run := func(args ...string) output {
+				var got output
+				for again := 0; again == 0 || again < 5 && got.code == exitInconclusive; again++ {
+					var stdout, stderr strings.Builder
+					cmd := process(t, append([]string{"burst", "--tool=" + tool, "--dir=../..", "--users=40"}, args...)...)
+					cmd.Env = append(os.Environ(), "NGINX_PORT="+balancer.Port(), "USERS=", "VERSION=v1,v3")
+					cmd.Stdout, cmd.Stderr = &stdout, &stderr
+					_ = cmd.Run()
+					got = output{code: cmd.ProcessState.ExitCode(), out: stdout.String(), err: stderr.String()}
+				}
+				return got
+			}
+			got := run()
+			name := map[string]string{"k6": "k6", "jmeter": "JMeter"}[tool]
+			for _, want := range []string{
+				"40 simultaneous page views by " + name + ", two instances behind http://127.0.0.1:" + balancer.Port() + ", Redis single ",
+				" v1 none ", " v3 Redis lock 40 0 20 + 20 ", " v3 Redis lock 1 10 + 10 ",
+			} {
+				if got.code != exitOK || !strings.Contains(strings.Join(strings.Fields(got.out), " "), want) {
+					t.Errorf("exit %d, and no %q in\n%s%s", got.code, want, got.out, got.err)
+				}
+			}
+			if strings.Contains(got.out+got.err, "Outcome: ") || strings.Contains(got.out+got.err, "summary") {
+				t.Errorf("it shows what the tool prints:\n%s%s", got.out, got.err)
+			}
+			got = run("--json", "--versions=v3", balancer.String())
+			var result burst.Results
+			if err := json.Unmarshal([]byte(got.out), &result); err != nil || got.code != exitOK {
+				t.Fatalf("exit %d: %v: %s%s", got.code, err, got.out, got.err)
+			}
+			if v := result.Pageview[0]; result.Tool != name || len(result.Pageview) != 1 || v.Final != 40 || v.TookMS <= 0 || result.Order[0].TookMS <= 0 {
+				t.Errorf("%+v", result)
+			}
+		})
+	}
+}
+
+// When a tool is missing or records nothing, the error names the burst, and what the tool printed is shown.
+func TestBurstByAToolThatFails(t *testing.T) {
+	url := startPair(t)
+	run := func(tool, dir string) output {
+		return app(testenv.Context(t), "burst", "--tool="+tool, "--dir="+dir, "--users=40", "--versions=v3", url)
+	}
+	t.Setenv("JMETER_HOME", t.TempDir())
+	got := run("jmeter", "../..")
+	if got.code != exitUnavailable || !strings.Contains(got.err, "\nThere is no JMeter in JMETER_HOME") ||
+		!strings.Contains(got.err, "\napp: v3, page views by JMeter: JMeter wrote no file") {
+		t.Errorf("exit %d: %s", got.code, got.err)
+	}
+	t.Run("k6", func(t *testing.T) {
+		testenv.Needs(t, testenv.K6)
+		got := run("k6", t.TempDir())
+		if got.code != exitUnavailable || !strings.Contains(got.err, "loadtest/k6/pview.js") ||
+			!strings.Contains(got.err, "\napp: v3, page views by k6: k6 wrote no file") {
+			t.Errorf("exit %d: %s", got.code, got.err)
+		}
+	})
+	wantSentence(t, run("jmeter", t.TempDir()), exitUnavailable, "JMeter does not start", "app doctor")
+	t.Setenv("PATH", t.TempDir())
+	wantSentence(t, run("k6", "../.."), exitUnavailable, "k6 does not start", "app doctor")
+}
+
+// The variables USERS and VERSION say what app burst sends, unless a flag or its variable does: in a container those of the environment, and
+// in a checkout those of .env as well, over which the shell has precedence.
+func TestBurstReadsVariables(t *testing.T) {
+	for _, name := range []string{"USERS", "VERSION", "LAB_USERS", "LAB_VERSIONS"} {
+		t.Setenv(name, "")
+		os.Unsetenv(name)
+	}
+	url := startPair(t)
+	sent := func(args ...string) string {
+		t.Helper()
+		got := app(testenv.Context(t), append([]string{"burst", "--drivers=2", "--json"}, args...)...)
+		var result burst.Results
+		if err := json.Unmarshal([]byte(got.out), &result); err != nil {
+			t.Fatalf("exit %d: %v: %s", got.code, err, got.err)
+		}
+		var names []string
+		for _, views := range result.Pageview {
+			names = append(names, views.Version)
+		}
+		return fmt.Sprint(result.Users, " ", strings.Join(names, ","))
+	}
+	want := func(want string, args ...string) {
+		t.Helper()
+		if got := sent(args...); got != want {
+			t.Errorf("it sends %s, want %s", got, want)
+		}
+	}
+	dir := copyLab(t)
+	for _, from := range []string{t.TempDir(), dir} {
+		t.Chdir(from)
+		t.Setenv("USERS", "40")
+		t.Setenv("VERSION", "v0, v3")
+		want("40 v0,v3", url)
+		want("20 v5", "--users=20", "--versions=v5", url)
+		t.Setenv("LAB_USERS", "30")
+		want("30 v0,v3", url)
+		os.Unsetenv("LAB_USERS")
+	}
+	os.Unsetenv("VERSION")
+	os.Unsetenv("USERS")
+	if err := os.WriteFile(filepath.Join(dir, ".env"), []byte("USERS=60\nVERSION=v3\nNGINX_PORT="+url[strings.LastIndex(url, ":")+1:]+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want("60 v3")
+	t.Setenv("USERS", "40")
+	want("40 v3")
+	t.Setenv("USERS", "44")
+	t.Setenv("VERSION", "v99")
+	demo := app(testenv.Context(t), "demo", "--embedded", "--versions=v0", "--drivers=2", "--think=1ms")
+	if demo.code != exitOK || !strings.HasPrefix(demo.out, "666 ") {
+		t.Errorf("the demo reads them: exit %d: %s%s", demo.code, demo.out, demo.err)
+	}
+}
+
+// A wrong variable is named, with its value and what to take instead.
+func TestBurstRejectsWrongVariables(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for setting, want := range map[string]string{
+		"VERSION=v99": `VERSION is "v99"; take some of v0, v1`, "VERSION=v1,v1": `VERSION is "v1,v1"; name each`,
+		"VERSION=all,v1": "VERSION has all and other versions", "VERSION=,": `VERSION is ","; name at least one`,
+		"USERS=7": `USERS is "7"; it must be even`, "USERS=many": `USERS is "many"; it must be`, "USERS=0": `USERS is "0"; it must be from 2`,
+		"USERS=4 --drivers=20 --instances=6": "--instances is 6; must not exceed USERS (4)",
+	} {
+		words := strings.Fields(setting)
+		name, value, _ := strings.Cut(words[0], "=")
+		t.Setenv("VERSION", "")
+		t.Setenv("USERS", "")
+		t.Setenv(name, value)
+		wantSentence(t, app(t.Context(), append(append([]string{"burst"}, words[1:]...), "http://127.0.0.1:1")...), exitUsage, want)
+	}
+}
+
+// A load tool takes seconds for each version, so it leaves out v0, which is no version of the articles.
+func TestDefaultVersionsOfABurst(t *testing.T) {
+	t.Setenv("VERSION", "")
+	for tool, want := range map[string]string{"app": "[v0 v1 v2 v3 v4]", "k6": "[v1 v2 v3 v4]", "jmeter": "[v1 v2 v3 v4]"} {
+		c := burstCommand{checkout: checkout{t.TempDir()}, Tool: tool}
+		if _, plan, _, err := c.settings(t.Context()); err != nil || fmt.Sprint(plan.Versions) != want {
+			t.Errorf("%s: %v, %v; want %s", tool, plan.Versions, err, want)
+		}
+	}
+}
+
+// copyLab copies what compose reads of this checkout.
+func copyLab(t *testing.T) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	if err := os.CopyFS(filepath.Join(dir, "deploy"), os.DirFS("../../deploy")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "docker-compose.yml"), []byte(page(t, "docker-compose.yml")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// Settings in a file that Compose does not read may hide the port of this lab. So nothing is sent without a URL.
+func TestUnreadSettings(t *testing.T) {
+	dir := copyLab(t)
+	if err := os.WriteFile(filepath.Join(dir, ".env.local"), []byte("NGINX_PORT=15700\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(dir)
+	for _, tool := range []string{"app", "k6"} {
+		wantSentence(t, app(t.Context(), "burst", "--tool="+tool), exitUsage, "rename it to .env", "give the URL")
+	}
+	wantSentence(t, app(t.Context(), "burst", "http://127.0.0.1:1"), exitUnavailable, "127.0.0.1:1", "refused")
+	if got := app(t.Context(), "doctor", only("files")); got.code != exitUnexpected || !strings.Contains(got.out, "rename it to .env") {
+		t.Errorf("the doctor: exit %d: %s%s", got.code, got.out, got.err)
+	}
 }

@@ -25,13 +25,12 @@ func TestVersionsThatCannotRun(t *testing.T) {
 		}
 		return nil
 	}
-	all := burstFlags{Versions: []string{"all"}}
-	leftOut, err := all.choose(noRedLock)
-	if err != nil || slices.Contains(all.Versions, "v4") || len(all.Versions) != len(versions.Names())-1 ||
+	all := []string{"all"}
+	chosen, leftOut, err := chooseVersions(all, "--versions", noRedLock)
+	if err != nil || slices.Contains(chosen, "v4") || len(chosen) != len(versions.Names())-1 ||
 		!slices.Equal(leftOut, []string{"v4 (RedLock) is left out: lockd is missing (Debian: apt-get install lockd)"}) {
-		t.Errorf("all: got %v, left out %q (%v)", all.Versions, leftOut, err)
+		t.Errorf("all: got %v, left out %q (%v)", chosen, leftOut, err)
 	}
-	named := burstFlags{Versions: []string{"v3", "v4"}}
 	wantUnavailable := func(err error, want ...string) {
 		t.Helper()
 		var exit exitError
@@ -44,11 +43,10 @@ func TestVersionsThatCannotRun(t *testing.T) {
 			}
 		}
 	}
-	_, err = named.choose(noRedLock)
-	wantUnavailable(err, "--versions")
+	_, _, err = chooseVersions([]string{"v3", "v4"}, "VERSION", noRedLock)
+	wantUnavailable(err, "VERSION: v4 cannot run")
 	t.Setenv("LAB_REQUIRE", "all")
-	all.Versions = []string{"all"}
-	_, err = all.choose(noRedLock)
+	_, _, err = chooseVersions(all, "--versions", noRedLock)
 	wantUnavailable(err, "LAB_REQUIRE")
 }
 

@@ -19,6 +19,8 @@ import (
 )
 
 type demoCommand struct {
+	Users    int      `default:"666" placeholder:"N" help:"Number of simultaneous page views. Must be even."`
+	Versions []string `default:"${versions}" enum:"${allVersions},all" placeholder:"vN" help:"Versions to send requests to, or all for every version that can run."`
 	burstFlags
 	Topology  string        `default:"single" enum:"single,master-slave,sentinel,cluster" placeholder:"KIND" help:"Redis topology: ${enum}. All but single need a real redis-server."`
 	Think     time.Duration `default:"100ms" help:"Time a driver waits between reading and writing the order."`
@@ -41,8 +43,9 @@ func demoNext() string {
 }
 
 func (c *demoCommand) validate() error {
+	plan := c.plan(c.Users, c.Versions, c.Instances)
 	if err := cmp.Or(
-		c.burstFlags.validate(), validateRange("--think", c.Think, 0, 10*time.Second), c.validateInstances(c.Instances),
+		validatePlan(plan, nil), validateRange("--think", c.Think, 0, 10*time.Second), validateInstances(plan, nil),
 	); err != nil {
 		return err
 	}
@@ -73,11 +76,12 @@ func checkVersion(v versions.Version) error {
 
 // prepare chooses the versions to run. It builds etcd if the user named v7 and etcd is missing; "all" includes only what runs right away.
 func (c *demoCommand) prepare(ctx context.Context, std streams) (leftOut []string, err error) {
-	if slices.Equal(c.Versions, []string{allVersions}) {
-		return c.choose(checkVersion)
+	all, check := slices.Equal(c.Versions, []string{allVersions}), checkVersion
+	if !all {
+		check = func(v versions.Version) error { return stack.Missing(string(v.Needs)) }
 	}
-	leftOut, err = c.choose(func(v versions.Version) error { return stack.Missing(string(v.Needs)) })
-	if err == nil && slices.Contains(versions.RequiredServers(c.Versions...), versions.Etcd) {
+	c.Versions, leftOut, err = chooseVersions(c.Versions, "--versions", check)
+	if err == nil && !all && slices.Contains(versions.RequiredServers(c.Versions...), versions.Etcd) {
 		if err = prepareEtcd(ctx, std.say); err != nil {
 			err = unavailable(err)
 		}
@@ -152,9 +156,7 @@ func (c *demoCommand) startAndSend(
 	if err != nil {
 		return running, nil, err
 	}
-	plan := c.plan()
-	plan.Instances = c.Instances
-	result, err = plan.Run(ctx, running.Target, terminal.TellBursts(tell))
+	result, err = c.plan(c.Users, c.Versions, c.Instances).Run(ctx, running.Target, burst.App{}, terminal.TellBursts(tell))
 	if err != nil {
 		return running, nil, err
 	}

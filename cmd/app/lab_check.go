@@ -9,7 +9,7 @@ import (
 )
 
 type labCheckCommand struct {
-	Files []string `arg:"" name:"path" help:"Saved run (its folder, store/ID for the newest run, or store for all runs), or a file written by app k6 or app jmeter."`
+	Files []string `arg:"" name:"path" help:"Saved run (its folder, store/ID for the newest run, or store for all runs), or a file written by k6 or JMeter."`
 	JSON  bool     `name:"json" help:"Print the results as JSON."`
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"locklab/experiments/burst"
 	"locklab/experiments/containers"
 	"locklab/internal/marked"
 	"locklab/internal/progress"
@@ -20,7 +21,7 @@ type labTopologiesCommand struct {
 	Out        string   `default:"docs/topologies.md" placeholder:"FILE" help:"File to write the page to."`
 	Topologies []string `default:"single,master-slave,sentinel,cluster" placeholder:"KIND" help:"Redis topologies to start, in this order."`
 	Versions   []string `default:"${versions}" enum:"${allVersions}" placeholder:"vN" help:"Versions to send requests to."`
-	Tools      []string `default:"ours,k6,jmeter" enum:"ours,k6,jmeter" placeholder:"TOOL" help:"Load tools to use; ours is app itself."`
+	Tools      []string `default:"app,k6,jmeter" enum:"app,k6,jmeter" placeholder:"TOOL" help:"Load tools to use; app is this program."`
 	Users      int      `default:"666" placeholder:"N" help:"Number of simultaneous page views."`
 	Drivers    int      `default:"20" placeholder:"N" help:"Number of drivers who grab the same order at once."`
 }
@@ -63,14 +64,13 @@ func (c *labTopologiesCommand) write(results string) error {
 // config checks the flags and turns them into a configuration.
 func (c *labTopologiesCommand) config() (containers.Config, error) {
 	cfg := containers.Config{Dir: c.Dir, Topologies: c.Topologies, Versions: c.Versions, Users: c.Users, Drivers: c.Drivers}
-	sizes := burstFlags{Users: c.Users, Drivers: c.Drivers, Rounds: 1, Versions: c.Versions}
-	if err := sizes.validate(); err != nil {
+	if err := validatePlan(burst.Plan{Users: c.Users, Drivers: c.Drivers, Rounds: 1, Versions: c.Versions}, nil); err != nil {
 		return cfg, err
 	}
 	if folder, err := os.Stat(filepath.Dir(c.Out)); err != nil || !folder.IsDir() {
 		return cfg, usageErrorf("--out is %s, but the folder %s does not exist", c.Out, filepath.Dir(c.Out))
 	}
-	tools := map[string]containers.Tool{"ours": containers.Ours(), "k6": containers.K6(c.Dir), "jmeter": containers.JMeter(c.Dir)}
+	tools := map[string]containers.Tool{"app": containers.App(), "k6": containers.K6(c.Dir), "jmeter": containers.JMeter(c.Dir)}
 	for _, name := range c.Tools {
 		cfg.Tools = append(cfg.Tools, tools[name])
 	}

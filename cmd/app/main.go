@@ -131,9 +131,7 @@ type commands struct {
 	Up     upCommand     `cmd:"" help:"Start the containers of docker-compose.yml, or switch their Redis topology, and wait until they are ready."`
 	Status statusCommand `cmd:"" help:"Show where the containers listen, or why they are not ready."`
 	Down   downCommand   `cmd:"" help:"Remove the containers and all their data."`
-	Burst  burstCommand  `cmd:"" help:"Send the requests of the demo to running instances, such as those of docker compose, and judge the results."`
-	K6     k6Command     `cmd:"" name:"k6" help:"Send a burst to this checkout's lab with k6 and judge the results, as in: app k6 pview -e VERSION=v1. Use -e BASE_URL=http://127.0.0.1:8000 for another address."`
-	Jmeter jmeterCommand `cmd:"" help:"Send a burst to this checkout's lab with JMeter and judge the results, as in: app jmeter pview -Jversion=v1. Use -Jhost= and -Jport= for another address."`
+	Burst  burstCommand  `cmd:"" help:"Send the requests of the demo to running instances, such as those of docker compose, with this program, k6 or JMeter, and judge the results."`
 	Lab    labCommand    `cmd:"" help:"Run experiments that break each lock on purpose, next to a control, and judge the results."`
 	Doctor doctorCommand `cmd:"" help:"Check this machine before a class and suggest a fix for each problem."`
 	Health healthCommand `cmd:"" help:"Check whether an instance is ready."`

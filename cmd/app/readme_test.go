@@ -155,9 +155,6 @@ func TestCommandLinesOfThePages(t *testing.T) {
 				if i := slices.Index(args, "--"); i >= 0 { // another program's arguments follow
 					args = args[:i]
 				}
-				if args[0] == "k6" || args[0] == "jmeter" { // its flags follow
-					args = args[:1]
-				}
 				if got := app(t.Context(), append(args, "--help")...); got.code != exitOK {
 					t.Errorf("%s: %s\n  %s", name, line, got.err)
 				}

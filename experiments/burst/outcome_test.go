@@ -70,6 +70,18 @@ func TestPageviewOutcome(t *testing.T) {
 			name: "all refusals are of one instance", record: Views{Users: 4, Writes: writes("a1 b2"), Stale: []string{"b", "b"}, Final: 2},
 			why: "half",
 		},
+		{
+			name: "another client may have counted", record: Views{Users: 4, Writes: writes("a1 b2 a3 b4"), Final: 5, Shared: true},
+			why: "1 more than the 4 confirmed views",
+		},
+		{
+			name:   "another client may have counted, and a value was written twice",
+			record: Views{Users: 4, Writes: writes("a1 b1 a3 b4"), Final: 5, Shared: true}, across: 1, violations: 1, why: "1 more than the 4",
+		},
+		{
+			name:   "another client may have counted, or the failed request",
+			record: Views{Users: 4, Writes: writes("a1 b2 a3"), Failed: []string{"no answer"}, Final: 4, Shared: true}, why: "1 requests failed",
+		},
 		{name: "nobody answered", record: Views{Users: 2, Failed: []string{"x", "y"}}, why: "2 requests failed"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -3,9 +3,7 @@ package burst
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -41,48 +39,46 @@ const (
 	mostRounds = 1000
 )
 
-// Validate says which number or version cannot be, and what to take instead. The text begins with the name of the field.
+// FieldError says which field of a plan has a value that cannot be, and what to take instead.
+type FieldError struct{ Field, Problem, Remedy string }
+
+// Error begins with the name of the field.
+func (e *FieldError) Error() string { return fmt.Sprintf("%s %s; %s", e.Field, e.Problem, e.Remedy) }
+
+// Validate returns a [FieldError] for a number or version that cannot be.
 func (p Plan) Validate() error {
 	for _, field := range []struct {
 		name        string
 		value, most int
 		halved      bool // each of two instances gets half
 	}{{"users", p.Users, MostUsers, true}, {"drivers", p.Drivers, MostUsers, true}, {"rounds", p.Rounds, mostRounds, false}} {
-		least := 1
+		least, problem := 1, fmt.Sprintf("is %d", field.value)
 		if field.halved {
 			least = 2
 		}
 		switch {
 		case field.value < least || field.value > field.most:
-			return fmt.Errorf("%s is %d; it must be from %d to %d", field.name, field.value, least, field.most)
+			return &FieldError{field.name, problem, fmt.Sprintf("it must be from %d to %d", least, field.most)}
 		case field.halved && field.value%2 != 0:
-			return fmt.Errorf("%s is %d; it must be even, so that each instance gets exactly half", field.name, field.value)
+			return &FieldError{field.name, problem, "it must be even, so that each instance gets exactly half"}
 		}
 	}
 	if len(p.Versions) == 0 {
-		return errors.New("versions is empty; name at least one, such as v3")
+		return &FieldError{"versions", "is empty", "name at least one, such as v3"}
 	}
 	for i, v := range p.Versions {
 		if _, known := versions.Find(v); !known {
-			return fmt.Errorf("versions names %s, which there is not; take some of %s", v, strings.Join(versions.Names(), ", "))
+			return &FieldError{"versions", "names " + v + ", which there is not", "take some of " + strings.Join(versions.Names(), ", ")}
 		}
 		if slices.Contains(p.Versions[:i], v) {
-			return fmt.Errorf("versions names %s twice; name it once", v)
+			return &FieldError{"versions", "names " + v + " twice", "name each version once"}
 		}
 	}
 	return nil
 }
 
-// telling sends the page views of a version, and tells of each answer.
-func telling(version string, tell func(Event)) Send {
-	told := teller{version: version, tell: tell}
-	return func(ctx context.Context, base string, requests []*http.Request) ([]answer, time.Time, error) {
-		return simultaneous(ctx, base, requests, func(a answer) { told.add(a, 0) })
-	}
-}
-
-// planTimeout bounds the two bursts of one version. It is far above what the instances allow.
-const planTimeout = 2 * time.Minute
+// planTimeout bounds the two bursts of one version, with the start and the end of a load tool. It is far above what the instances allow.
+const planTimeout = 3 * time.Minute
 
 // Results are the bursts of several versions, judged. `app demo --json` and `app burst --json` print them.
 type Results struct {
@@ -90,6 +86,7 @@ type Results struct {
 	Topology  string              `json:"topology"`
 	Users     int                 `json:"users"`
 	Drivers   int                 `json:"drivers"`
+	Tool      string              `json:"tool"` // the name of the sender
 	Rounds    int                 `json:"rounds"`
 	URL       string              `json:"url"` // of the balancer
 	Instances []Instance          `json:"instances"`
@@ -145,9 +142,9 @@ type OrderRow struct {
 	Winners int    `json:"winners"`
 }
 
-// Run sends the bursts to target, version by version, and judges them. An error means that not all of them were sent. tell is told
-// each [Event].
-func (p Plan) Run(ctx context.Context, target Target, tell func(Event)) (*Results, error) {
+// Run lets sender send the bursts to target, version by version, and judges them. An error means that not all of them were sent, and names
+// the one that failed. tell is told each [Event].
+func (p Plan) Run(ctx context.Context, target Target, sender Sender, tell func(Event)) (*Results, error) {
 	chosen := p.Chosen()
 	n, all := 0, p.Rounds*len(chosen)
 	tell(WarmingUp{})
@@ -156,29 +153,31 @@ func (p Plan) Run(ctx context.Context, target Target, tell func(Event)) (*Result
 	if _, err := RunViews(warming, target, "v0", p.Users, Simultaneous); err != nil {
 		return nil, err
 	}
-	r := &Results{URL: target.URL, Users: p.Users, Drivers: p.Drivers, Rounds: p.Rounds, expected: p.Instances}
+	r := &Results{URL: target.URL, Users: p.Users, Drivers: p.Drivers, Tool: sender.Name(), Rounds: p.Rounds, expected: p.Instances}
 	for round := range p.Rounds {
 		for _, v := range chosen {
 			n++
 			tell(VersionBegan{v.Name, n, all, round + 1, p.Rounds, p.Users, p.Drivers})
-			if err := p.try(ctx, r, round+1, v, target, tell); err != nil {
-				return nil, fmt.Errorf("%s: %w", v.Name, err)
+			if err := p.try(ctx, r, round+1, v, target, sender, tell); err != nil {
+				return nil, err
 			}
 		}
 	}
 	return r, nil
 }
 
-func (p Plan) try(ctx context.Context, r *Results, round int, v versions.Version, target Target, tell func(Event)) error {
+func (p Plan) try(
+	ctx context.Context, r *Results, round int, v versions.Version, target Target, sender Sender, tell func(Event),
+) error {
 	ctx, cancel := context.WithTimeout(ctx, planTimeout)
 	defer cancel()
-	views, err := RunViews(ctx, target, v.Name, p.Users, telling(v.Name, tell))
+	views, err := sender.Views(ctx, target, v.Name, p.Users, tell)
 	if err != nil {
-		return err
+		return fmt.Errorf("%s, page views by %s: %w", v.Name, sender.Name(), err)
 	}
-	grabs, err := RunGrabs(ctx, target, v.Name, p.Drivers, "", Simultaneous)
+	grabs, err := sender.Grabs(ctx, target, v.Name, p.Drivers)
 	if err != nil {
-		return err
+		return fmt.Errorf("%s, drivers by %s: %w", v.Name, sender.Name(), err)
 	}
 	r.add(round, v, views, grabs)
 	last := len(r.Pageview) - 1

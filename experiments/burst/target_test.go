@@ -1,7 +1,9 @@
 package burst
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -75,7 +77,7 @@ func TestAPlanIsSent(t *testing.T) {
 	service := new(app)
 	var began []Event
 	plan := Plan{Users: 4, Drivers: 2, Rounds: 2, Versions: []string{"v4", "v3"}}
-	r, err := plan.Run(testenv.Context(t), serve(t, service), func(e Event) {
+	r, err := plan.Run(testenv.Context(t), serve(t, service), App{}, func(e Event) {
 		if _, one := e.(VersionBegan); one {
 			began = append(began, e)
 		}
@@ -90,12 +92,55 @@ func TestAPlanIsSent(t *testing.T) {
 			t.Errorf("the rows %d are %+v and %+v", i, views, order)
 		}
 	}
-	if !slices.Equal(began, want) || r.Verdict != experiments.AsExpected {
+	if !slices.Equal(began, want) || r.Verdict != experiments.AsExpected || r.Tool != "app" {
 		t.Errorf("it told %+v, want %+v; %s: %s", began, want, r.Verdict, r.Reasons())
 	}
 	for asked, times := range map[string]int{"POST /v0/pview": 4, "POST /v3/pview": 8, "POST /v4/orders/5/grab?driver=2": 2} {
 		if n := len(slices.DeleteFunc(slices.Clone(service.asked), func(one string) bool { return one != asked })); n != times {
 			t.Errorf("%s was sent %d times, not %d", asked, n, times)
+		}
+	}
+}
+
+// stumbling sends as [App] does, until one kind of burst of a version fails.
+type stumbling struct {
+	App
+	version      string
+	views, grabs bool
+}
+
+var errStumbled = errors.New("it stumbled")
+
+func (stumbling) Name() string { return "it" }
+
+func (s stumbling) Views(ctx context.Context, target Target, version string, users int, tell func(Event)) (Views, error) {
+	if s.views && version == s.version {
+		return Views{}, errStumbled
+	}
+	return s.App.Views(ctx, target, version, users, tell)
+}
+
+func (s stumbling) Grabs(ctx context.Context, target Target, version string, drivers int) (Grabs, error) {
+	if s.grabs && version == s.version {
+		return Grabs{}, errStumbled
+	}
+	return s.App.Grabs(ctx, target, version, drivers)
+}
+
+// A plan ends with the first burst that its sender cannot send, and names it. The burst before the others is ours.
+func TestAPlanNamesTheBurstThatFailed(t *testing.T) {
+	for says, sender := range map[string]stumbling{
+		"v3, page views by it: it stumbled": {version: "v3", views: true},
+		"v4, drivers by it: it stumbled":    {version: "v4", grabs: true},
+	} {
+		service := new(app)
+		plan := Plan{Users: 4, Drivers: 2, Rounds: 1, Versions: []string{"v3", "v4"}}
+		r, err := plan.Run(testenv.Context(t), serve(t, service), sender, func(Event) {})
+		if r != nil || !errors.Is(err, errStumbled) || err.Error() != says {
+			t.Errorf("%+v, %v; want %s", r, err, says)
+		}
+		if !slices.Contains(service.asked, "POST /v0/pview") {
+			t.Errorf("nothing was sent before: %q", service.asked)
 		}
 	}
 }

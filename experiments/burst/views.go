@@ -23,6 +23,7 @@ type Views struct {
 	Took    time.Duration
 
 	ByChance bool `json:",omitempty"` // as in the Target
+	Shared   bool `json:",omitempty"` // other clients may have counted: what the counter shows beyond the confirmed views is no violation
 
 	Began  time.Time       `json:"-"`
 	Events []history.Event `json:"-"` // each request, with the times since Began
@@ -75,8 +76,8 @@ func (b Views) Lost() int { return max(0, len(b.Writes)-int(b.Final)) }
 // Surplus is how much the counter shows beyond the confirmed views, when no other can have counted:
 // then something counted twice.
 func (b Views) Surplus() int {
-	if len(b.Failed) > 0 {
-		return 0 // a view without an answer may have counted
+	if len(b.Failed) > 0 || b.Shared {
+		return 0 // a view without an answer may have counted, or another client
 	}
 	return b.Unconfirmed()
 }
@@ -162,7 +163,12 @@ func (b Views) OutcomeOf(instances int) experiments.Outcome {
 
 // Sound says why the record proves nothing about so many instances.
 func (b Views) Sound(instances int) error {
-	return errors.Join(failures(b.Failed), even(b.PerInstance(), b.Users, instances, b.ByChance))
+	var surplus error
+	if more := b.Unconfirmed(); b.Shared && len(b.Failed) == 0 && more > 0 {
+		surplus = fmt.Errorf("the counter shows %d more than the %d confirmed views: "+
+			"did somebody else count, or was a request sent twice? Run it again, alone", more, len(b.Writes))
+	}
+	return errors.Join(failures(b.Failed), surplus, even(b.PerInstance(), b.Users, instances, b.ByChance))
 }
 
 func failures(failed []string) error {

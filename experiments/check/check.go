@@ -76,12 +76,6 @@ func (r *Result) Add(path string, c experiments.Catalogue) error {
 	return nil
 }
 
-// AddBurst judges what a load tool has recorded in the file at path.
-func (r *Result) AddBurst(path string, record loadtool.Record) {
-	r.Files = append(r.Files, fileOf(path, record))
-	r.judge()
-}
-
 // judge finds the worst verdict.
 func (r *Result) judge() {
 	all := []experiments.Verdict{}

@@ -7,6 +7,7 @@ package containers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -86,7 +87,7 @@ type Row struct {
 
 // Cell is one tool's burst, judged.
 type Cell struct {
-	Record   loadtool.Record
+	Final    int64 // the counter at the end, or how many drivers won; 0 without a record
 	Verdict  experiments.Verdict
 	Why      string // it is not as expected
 	Attempts int    // the last of which is this
@@ -96,19 +97,8 @@ type Cell struct {
 // same number.
 func (r Row) Agree() bool {
 	return !slices.ContainsFunc(r.Cells, func(c Cell) bool {
-		return c.Verdict != r.Cells[0].Verdict || burst.Expect(r.Claim) == experiments.Never && c.Final() != r.Cells[0].Final()
+		return c.Verdict != r.Cells[0].Verdict || burst.Expect(r.Claim) == experiments.Never && c.Final != r.Cells[0].Final
 	})
-}
-
-// Final is the counter at the end, or how many drivers won; 0 without a record.
-func (c Cell) Final() int64 {
-	switch {
-	case c.Record.Order != nil:
-		return int64(c.Record.Order.Winners())
-	case c.Record.Pageview != nil:
-		return c.Record.Pageview.Final
-	}
-	return 0
 }
 
 // Verdict is the worst of everything.
@@ -120,12 +110,12 @@ func (r *Result) Verdict() experiments.Verdict {
 	return experiments.Worst(all...)
 }
 
-// Run does it all and takes the containers down, whatever happened. An error means that it could not
-// be done to its end.
+// Run does it all, takes the containers down and closes the tools, whatever happened. An error means that it could not be done to its end.
 func Run(ctx context.Context, cfg Config) (result *Result, err error) {
 	result = &Result{Users: cfg.Users, Drivers: cfg.Drivers, Began: time.Now()}
 	for _, tool := range cfg.Tools {
-		result.Tools = append(result.Tools, tool.Name)
+		result.Tools = append(result.Tools, tool.Name())
+		defer func() { err = errors.Join(err, tool.Close()) }()
 	}
 	var last compose.Docker
 	defer func() {
@@ -203,39 +193,61 @@ func (cfg Config) rows(ctx context.Context, target burst.Target, topology string
 
 func (cfg Config) row(ctx context.Context, kind loadtool.Kind, claim versions.Version, target burst.Target, topology string) (Row, error) {
 	row := Row{Kind: kind, Claim: claim}
-	shot := Shot{Kind: kind, Version: claim.Name, Users: cfg.Users, Target: target}
-	if kind == loadtool.Order {
-		shot.Users = cfg.Drivers
-	}
 	for _, tool := range cfg.Tools {
-		cfg.begins(tool.Takes, "%s: %s %s, %d simultaneously by %s", topology, claim.Name, kind, shot.Users, tool.Name)
-		cell, err := fire(ctx, tool, shot, claim)
+		cfg.begins(tool.Takes, "%s: %s %s, %d simultaneously by %s", topology, claim.Name, kind, cfg.requests(kind), tool.Name())
+		cell, err := cfg.repeat(ctx, tool, kind, claim, target)
 		if err != nil {
-			return row, fmt.Errorf("%s %s by %s: %w", claim.Name, kind, tool.Name, err)
+			return row, fmt.Errorf("%s %s by %s: %w", claim.Name, kind, tool.Name(), err)
 		}
 		row.Cells = append(row.Cells, cell)
 	}
 	return row, nil
 }
 
-// fire lets one tool fire until a burst shows something. A tool that left no record shows nothing.
-func fire(ctx context.Context, tool Tool, shot Shot, claim versions.Version) (Cell, error) {
+// requests is how many are sent simultaneously.
+func (cfg Config) requests(kind loadtool.Kind) int {
+	if kind == loadtool.Order {
+		return cfg.Drivers
+	}
+	return cfg.Users
+}
+
+// repeat lets one tool send until a burst shows something. A tool that left no record shows nothing.
+func (cfg Config) repeat(ctx context.Context, tool Tool, kind loadtool.Kind, claim versions.Version, target burst.Target) (Cell, error) {
 	var cell Cell
 	for cell.Attempts < attempts && cell.Verdict == experiments.Inconclusive {
 		one, cancel := context.WithTimeout(ctx, burstWithin)
-		record, err := tool.Fire(one, shot)
+		final, outcome, err := cfg.send(one, tool, kind, claim, target)
 		cancel()
 		if ctx.Err() != nil {
 			return cell, ctx.Err()
 		}
 		cell.Attempts++
 		if err != nil {
-			cell.Record, cell.Why = loadtool.Record{}, err.Error()
+			cell.Final, cell.Why = 0, err.Error()
 			continue
 		}
-		outcome := record.Outcome()
-		cell.Record, cell.Verdict = record, experiments.Judge(burst.Expect(claim), outcome)
+		cell.Final, cell.Verdict = final, experiments.Judge(burst.Expect(claim), outcome)
 		cell.Why = cell.Verdict.Because(outcome)
 	}
 	return cell, nil
+}
+
+// send sends one burst. An error has what the tool printed last.
+func (cfg Config) send(
+	ctx context.Context, tool Tool, kind loadtool.Kind, claim versions.Version, target burst.Target,
+) (final int64, outcome experiments.Outcome, err error) {
+	if kind == loadtool.Order {
+		var grabs burst.Grabs
+		grabs, err = tool.Grabs(ctx, target, claim.Name, cfg.Drivers)
+		final, outcome = int64(grabs.Winners()), grabs.Outcome()
+	} else {
+		var views burst.Views
+		views, err = tool.Views(ctx, target, claim.Name, cfg.Users, nil)
+		final, outcome = views.Final, views.Outcome()
+	}
+	if failed := (*loadtool.Failure)(nil); errors.As(err, &failed) {
+		err = fmt.Errorf("%w: %s", err, failed.Output[strings.LastIndex(failed.Output, "\n")+1:])
+	}
+	return final, outcome, err
 }

@@ -14,16 +14,42 @@ import (
 	"locklab/versions"
 )
 
+// recorded is a burst of four page views.
+func recorded(final int64) burst.Views {
+	return burst.Views{Users: 4, Final: final, Writes: []burst.Write{
+		{Instance: "a", Value: 1}, {Instance: "a", Value: 2}, {Instance: "b", Value: 3}, {Instance: "b", Value: 4},
+	}}
+}
+
+// sender stumbles a few times, and then records four page views, or an order with one winner.
+type sender struct {
+	burst.App
+	name     string
+	asked    int
+	stumbles int
+}
+
+func (s *sender) Name() string { return s.name }
+
+func (s *sender) Views(context.Context, burst.Target, string, int, func(burst.Event)) (burst.Views, error) {
+	if s.asked++; s.asked <= s.stumbles {
+		return burst.Views{}, errors.New("it stumbled")
+	}
+	return recorded(4), nil
+}
+
+func (s *sender) Grabs(context.Context, burst.Target, string, int) (burst.Grabs, error) {
+	answers := []burst.Grab{{Instance: "a", Won: true}, {Instance: "b"}}
+	return burst.Grabs{Drivers: 2, Answers: answers, Recorded: []uint64{1}}, nil
+}
+
 func views(version string, final ...int64) Row {
 	claim, _ := versions.Find(version)
 	row := Row{Kind: loadtool.Pageview, Claim: claim}
 	for _, f := range final {
-		views := &burst.Views{Users: 4, Final: f, Writes: []burst.Write{
-			{Instance: "a", Value: 1}, {Instance: "a", Value: 2}, {Instance: "b", Value: 3}, {Instance: "b", Value: 4},
-		}}
-		record := loadtool.Record{Pageview: views, Time: loadtool.Times{Max: 1500 * time.Microsecond}}
-		verdict := experiments.Judge(burst.Expect(claim), record.Outcome())
-		row.Cells = append(row.Cells, Cell{Record: record, Verdict: verdict, Why: verdict.Because(record.Outcome()), Attempts: 1})
+		outcome := recorded(f).Outcome()
+		verdict := experiments.Judge(burst.Expect(claim), outcome)
+		row.Cells = append(row.Cells, Cell{Final: f, Verdict: verdict, Why: verdict.Because(outcome), Attempts: 1})
 	}
 	return row
 }
@@ -91,19 +117,12 @@ func TestVerdictIsTheWorst(t *testing.T) {
 
 // A tool that leaves no record is asked again, and ends nothing.
 func TestAToolThatStumblesIsAskedAgain(t *testing.T) {
-	whole := views("v3", 4).Cells[0].Record
 	claim, _ := versions.Find("v3")
 	for stumbles, want := range map[int]experiments.Verdict{
 		0: experiments.AsExpected, 2: experiments.AsExpected, 3: experiments.Inconclusive,
 	} {
-		asked := 0
-		tool := Tool{Name: "it", Fire: func(context.Context, Shot) (loadtool.Record, error) {
-			if asked++; asked <= stumbles {
-				return loadtool.Record{}, errors.New("it stumbled")
-			}
-			return whole, nil
-		}}
-		cell, err := fire(t.Context(), tool, Shot{}, claim)
+		tool := Tool{Sender: &sender{stumbles: stumbles}}
+		cell, err := Config{Users: 4}.repeat(t.Context(), tool, loadtool.Pageview, claim, burst.Target{})
 		if err != nil || cell.Verdict != want || cell.Attempts != min(stumbles+1, attempts) {
 			t.Errorf("%d stumbles: %+v, %v", stumbles, cell, err)
 		}
@@ -115,10 +134,7 @@ func TestAToolThatStumblesIsAskedAgain(t *testing.T) {
 
 // The steps are counted before the first: what begins is what was planned, and the last step is the last part of the work.
 func TestTheStepsArePlanned(t *testing.T) {
-	record := views("v3", 4).Cells[0].Record
-	tool := func(name string, takes time.Duration) Tool {
-		return Tool{name, takes, func(context.Context, Shot) (loadtool.Record, error) { return record, nil }}
-	}
+	tool := func(name string, takes time.Duration) Tool { return Tool{&sender{name: name}, takes} }
 	var told []string
 	var done []float64
 	cfg := Config{
@@ -130,8 +146,15 @@ func TestTheStepsArePlanned(t *testing.T) {
 	}
 	cfg.steps = cfg.plan()
 	cfg.begins(starts, "single: up")
-	if _, err := cfg.rows(t.Context(), burst.Target{}, "single"); err != nil {
+	rows, err := cfg.rows(t.Context(), burst.Target{}, "single")
+	if err != nil {
 		t.Fatal(err)
+	}
+	for _, row := range rows {
+		want := map[loadtool.Kind]Cell{loadtool.Pageview: {4, experiments.AsExpected, "", 1}, loadtool.Order: {1, experiments.AsExpected, "", 1}}
+		if row.Cells[0] != want[row.Kind] || row.Cells[1] != want[row.Kind] {
+			t.Errorf("%s %s: %+v", row.Claim.Name, row.Kind, row.Cells)
+		}
 	}
 	cfg.begins(dies, "single: the master dies")
 	if len(told) != 10 || told[1] != "2/10 single: v0 pview, 4 simultaneously by quick" || told[9] != "10/10 single: the master dies" {

@@ -126,6 +126,8 @@ func TestDefectsOfK6Summaries(t *testing.T) {
 		{"a part below nothing", set("lab_written{instance:a,value:1}", "count", -1), "-1 of 4"},
 		{"a part without an end", set("lab_written{instance:a,value:1}", "count", 1e300), "of 4"},
 		{"time runs backwards", set("lab_time", "med", -1), "lab_time"},
+		{"the end before the start", set("lab_done", "max", -1), "lab_done"},
+		{"a late end", set("lab_done", "max", 1e300), "lab_done"},
 		{"a long time", set("lab_time", "max", 1e300), "lab_time"},
 	} {
 		t.Run(c.name, func(t *testing.T) { wantDefect(t, c.file, c.says) })

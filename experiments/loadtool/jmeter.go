@@ -158,8 +158,8 @@ func pageview(reset sample, views []sample, final sample) (Record, error) {
 		}
 		return usable
 	})
-	b.Users = len(b.Writes) + len(b.Failed)
-	return OfPageview("JMeter CSV", b, times), err
+	b.Users, b.Took = len(b.Writes)+len(b.Failed), took(views)
+	return pageviewRecord("JMeter CSV", b, times), err
 }
 
 func order(reset sample, grabs []sample, final sample) (Record, error) {
@@ -183,8 +183,22 @@ func order(reset sample, grabs []sample, final sample) (Record, error) {
 		}
 		return usable
 	})
-	b.Drivers = len(b.Answers) + len(b.Failed)
-	return OfOrder("JMeter CSV", b, times), err
+	b.Drivers, b.Took = len(b.Answers)+len(b.Failed), took(grabs)
+	return orderRecord("JMeter CSV", b, times), err
+}
+
+// took is the time from the first request to the last answer.
+func took(users []sample) time.Duration {
+	first, last := users[0].began, users[0].began
+	for _, s := range users {
+		if s.began.Before(first) {
+			first = s.began
+		}
+		if end := s.began.Add(s.elapsed); end.After(last) {
+			last = end
+		}
+	}
+	return last.Sub(first)
 }
 
 // each gives every user's answer to keep, which reports whether it is usable. A user without a usable answer has failed, and so has every

@@ -2,6 +2,7 @@ package loadtool
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -70,18 +71,22 @@ func (s summary) record(order uint64) (Record, error) {
 	if users < 1 || users > maxUsers {
 		return Record{}, damaged("lab_users is %d, and must be from 1 to %d", users, maxUsers)
 	}
-	times := Times{s.milliseconds("med"), s.milliseconds("p(99)"), s.milliseconds("max")}
+	times := Times{s.milliseconds("lab_time", "med"), s.milliseconds("lab_time", "p(99)"), s.milliseconds("lab_time", "max")}
 	if min(times.P50, times.P99, times.Max) < 0 || times.Max > maxTime {
 		return Record{}, damaged("lab_time is %v", s["lab_time"].Values)
 	}
-	if kind == Order {
-		b := &burst.Grabs{Version: version, Drivers: users, Order: order}
-		err := s.order(b)
-		return OfOrder("k6", b, times), err
+	took := cmp.Or(s.milliseconds("lab_done", "max"), times.Max)
+	if took < 0 || took > maxTime {
+		return Record{}, damaged("lab_done is %v", s["lab_done"].Values)
 	}
-	b := &burst.Views{Version: version, Users: users}
+	if kind == Order {
+		b := &burst.Grabs{Version: version, Drivers: users, Order: order, Took: took}
+		err := s.order(b)
+		return orderRecord("k6", b, times), err
+	}
+	b := &burst.Views{Version: version, Users: users, Took: took}
 	err = s.pageview(b)
-	return OfPageview("k6", b, times), err
+	return pageviewRecord("k6", b, times), err
 }
 
 // ran finds in the tags of lab_run what was run. A threshold alone makes a metric with the value 0.
@@ -203,7 +208,7 @@ func (s summary) required(metric string) (int, error) {
 	return int(n), nil
 }
 
-// milliseconds is not known, and 0, when a changed summaryTrendStats leaves it out.
-func (s summary) milliseconds(stat string) time.Duration {
-	return time.Duration(s["lab_time"].Values[stat] * float64(time.Millisecond))
+// milliseconds is not known, and 0, when a changed summaryTrendStats or an older script leaves it out.
+func (s summary) milliseconds(metric, stat string) time.Duration {
+	return time.Duration(s[metric].Values[stat] * float64(time.Millisecond))
 }

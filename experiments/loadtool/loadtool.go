@@ -1,10 +1,9 @@
-// Package loadtool reads what a load tool wrote: JMeter's CSV (.jtl), or the JSON summary of our k6 scripts. It makes the records that
-// package experiments judges.
+// Package loadtool lets k6 and JMeter send a burst, and reads what they write: JMeter's CSV (.jtl), or the JSON summary of our k6 scripts.
+// It makes the records that package burst judges.
 //
 // What is NOT guaranteed:
 //   - The file is believed. A file that was edited, or another plan under our labels, is judged as it is.
-//   - Other clients may have counted, because a load tool does not own the counter, as the demo does. So a final value above the confirmed
-//     views is no violation here. It makes the record inconclusive.
+//   - Other clients may have counted, because a load tool does not own the counter, as the demo does. So page views are [burst.Views.Shared].
 //   - A summary of k6 has counts only: no sequence of events, no single request, no driver's number.
 //   - Times of the two tools do not compare: JMeter's contain the connecting, k6's do not.
 package loadtool
@@ -46,7 +45,7 @@ var errSustained = errors.New("this is a sustained load, which is not judged her
 // Record is one burst as a load tool saw it. Exactly one of Pageview and Order is set, and the fields above them are taken from it. For
 // every user there is either a Write (an Answer) or an entry in Failed.
 type Record struct {
-	Tool        string    // "JMeter CSV", "k6" or "ours"
+	Tool        string    // "JMeter CSV" or "k6"
 	Run         string    // is in no other file; JMeter has none
 	Began       time.Time // when the tool began
 	Kind        Kind
@@ -59,15 +58,14 @@ type Record struct {
 	Time        Times
 }
 
-// OfPageview makes a record of page views.
-func OfPageview(tool string, b *burst.Views, t Times) Record {
+func pageviewRecord(tool string, b *burst.Views, t Times) Record {
+	b.Shared = true
 	return Record{
 		Tool: tool, Kind: Pageview, Version: b.Version, Users: b.Users, PerInstance: b.PerInstance(), Failed: b.Failed, Pageview: b, Time: t,
 	}
 }
 
-// OfOrder makes a record of drivers that want one order.
-func OfOrder(tool string, b *burst.Grabs, t Times) Record {
+func orderRecord(tool string, b *burst.Grabs, t Times) Record {
 	return Record{
 		Tool: tool, Kind: Order, Version: b.Version, Users: b.Drivers, PerInstance: b.PerInstance(), Failed: b.Failed, Order: b, Time: t,
 	}
@@ -118,21 +116,12 @@ func damaged(format string, args ...any) error {
 	return fmt.Errorf("this file is damaged or cut off: %w; run it again", fmt.Errorf(format, args...))
 }
 
-// Outcome is what the record shows, for experiments.Judge. It differs from the bursts' own in one point: a counter that shows too much is
-// no violation, because other clients can reach it, too.
+// Outcome is what the record shows, for experiments.Judge.
 func (r Record) Outcome() experiments.Outcome {
 	if r.Order != nil {
 		return r.Order.Outcome()
 	}
-	o, b := r.Pageview.Outcome(), r.Pageview
-	if surplus := b.Surplus(); surplus > 0 {
-		if b.Lost()+b.Inside()+b.Across() == 0 {
-			o.Violations = 0
-		}
-		o.Err = errors.Join(o.Err, fmt.Errorf("the counter shows %d more than the %d confirmed views: "+
-			"did somebody else count, or was a request sent twice? Run it again, alone", surplus, len(b.Writes)))
-	}
-	return o
+	return r.Pageview.Outcome()
 }
 
 // repeat is a list of n times text; empty when n is negative.

@@ -101,6 +101,28 @@ func TestTimes(t *testing.T) {
 	}
 }
 
+// A burst takes from its first request to its last answer. A script of k6 that does not say so has at least its longest request.
+func TestABurstTookUntilTheLastAnswer(t *testing.T) {
+	const ms = time.Millisecond
+	done := func(m map[string]map[string]float64) { m["lab_done"] = map[string]float64{"max": 55} }
+	for _, run := range []made{{Pageview, "v3", 4, "a1 b2 a3 b4", 4}, {Order, "v3", 4, "a+ b- a- b-", 1}} {
+		for file, want := range map[string]time.Duration{
+			run.csv(): 43 * ms, run.summary(nil): 40 * ms, run.summary(done): 55 * ms, // a user begins each millisecond
+		} {
+			r, err := Parse(strings.NewReader(file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if views := r.Pageview; views != nil && views.Took != want {
+				t.Errorf("page views took %v, want %v", views.Took, want)
+			}
+			if grabs := r.Order; grabs != nil && grabs.Took != want {
+				t.Errorf("drivers took %v, want %v", grabs.Took, want)
+			}
+		}
+	}
+}
+
 // The files are from real runs with 20 users. A format that is not read is refused with the flag that makes the tool write the other.
 func TestRealFiles(t *testing.T) {
 	files, err := filepath.Glob("testdata/*")

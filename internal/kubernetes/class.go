@@ -238,7 +238,7 @@ func (l *lab) bursts(ctx context.Context, s *Size) error {
 		group.Go(func() error {
 			began := time.Now()
 			plan := burst.Plan{Users: users, Drivers: 20, Rounds: 1, Versions: lossless()}
-			r, err := plan.Run(bursting, burst.Target{URL: address(n)}, func(burst.Event) {})
+			r, err := plan.Run(bursting, burst.Target{URL: address(n)}, burst.App{}, func(burst.Event) {})
 			if err == nil && r.Verdict != experiments.AsExpected {
 				err = errors.New(r.Reasons())
 			}

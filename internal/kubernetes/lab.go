@@ -158,7 +158,7 @@ func (l *lab) byService(ctx context.Context) error {
 		return err
 	}
 	plan := burst.Plan{Users: 666, Drivers: 20, Rounds: 1, Versions: []string{"v1", "v3"}, Instances: 3}
-	r, err := plan.Run(ctx, target, func(burst.Event) {})
+	r, err := plan.Run(ctx, target, burst.App{}, func(burst.Event) {})
 	if err != nil {
 		return err
 	}

@@ -193,7 +193,7 @@ func (l *lab) bursts(ctx context.Context) error {
 	}
 	l.say("bursts of %s through nginx", strings.Join(chosen, ", "))
 	plan := burst.Plan{Users: users, Drivers: 20, Rounds: 1, Versions: chosen}
-	r, err := plan.Run(ctx, target, func(burst.Event) {})
+	r, err := plan.Run(ctx, target, burst.App{}, func(burst.Event) {})
 	if err != nil {
 		return err
 	}

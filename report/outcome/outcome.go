@@ -74,7 +74,7 @@ func Views(version string, c burst.Counts, v experiments.Verdict) Outcome {
 	return views(version, c, v, "nothing lost", " views", " values")
 }
 
-// ShortViews is [Views] for a narrow column of a table about page views.
+// ShortViews is [Views] for a narrow column of a table about page views, which has no column for what was lost.
 func ShortViews(version string, c burst.Counts, v experiments.Verdict) Outcome {
 	return views(version, c, v, "none lost", "", "")
 }
@@ -92,6 +92,36 @@ func views(version string, c burst.Counts, v experiments.Verdict, nothing, views
 		return Of("some counted twice", true, v)
 	}
 	return Of(nothing, false, v)
+}
+
+// ViewsBeside is [Views] beside columns that have what was lost. It says only what they do not: that values were written or counted twice
+// although nothing was lost, and how many requests failed.
+func ViewsBeside(version string, c burst.Counts, failed int, v experiments.Verdict) Outcome {
+	seen := ""
+	switch twice := c.Inside + c.Across; {
+	case c.Lost > 0: // a column has it
+	case twice > 0:
+		seen = fmt.Sprintf("%d written twice", twice)
+	case violated(version, v):
+		seen = "some counted twice"
+	}
+	return beside(seen, failed, v, Views(version, c, v).Tone)
+}
+
+// WinnersBeside is [Winners] beside a column that has them.
+func WinnersBeside(n, failed int, v experiments.Verdict) Outcome {
+	return beside("", failed, v, Winners(n, v).Tone)
+}
+
+func beside(seen string, failed int, v experiments.Verdict, tone Tone) Outcome {
+	words := Whole(v).Words
+	if failed > 0 {
+		words = fmt.Sprintf("%d failed, %s", failed, words)
+	}
+	if seen != "" {
+		words = seen + ", " + words
+	}
+	return Outcome{words, tone}
 }
 
 // violated reports whether the page views of a version had a violation, if its verdict tells.

@@ -1,10 +1,12 @@
 package terminal
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"locklab/experiments"
 	"locklab/experiments/burst"
@@ -13,92 +15,94 @@ import (
 	"locklab/versions"
 )
 
-// Bursts is what `app demo` and `app burst` print: two tables and what they mean.
+// Bursts is what `app demo` and `app burst` print: two tables and what they mean. In a file the tables have 80 columns at most.
 func Bursts(r *burst.Results, screen Screen) string {
-	number, several := "two", "both"
-	if n := r.Behind(); n > 2 {
-		number, several = fmt.Sprint(n), "more than one"
-	}
-	where := number + " processes behind a round-robin balancer"
-	redis := map[string]string{"redis-server": " (redis-server)", "miniredis": " (miniredis, no real redis-server)"}[r.Redis]
-	if r.Redis == "" {
-		where = number + " instances behind " + r.URL
-	}
-	pageviews, each, legend := pageviewTable(r, screen.Colour)
-	orders, eachOrder := orderTable(r, screen.Colour)
-	legend = fmt.Sprintf(samePair+` %s wrote%s
- A4: the final value that the article reports, if any · same and both need not add up to lost: a later write may be lower`, several, legend)
+	tables := Screen{cmp.Or(screen.Columns, 80), screen.Colour}
 	parts := []any{
-		screen.Fit(fmt.Sprintf("%d simultaneous page views%s, %s, Redis %s%s", r.Users, each, where, r.Topology, redis), 0),
-		pageviews.In(screen), screen.Fit(legend, 0), ranges(r, screen), r.Drivers, eachOrder, orders.In(screen),
-		screen.Fit(explanation(r), 0),
+		burstTitle(r, tables), pageviewTable(r, screen.Colour).In(tables), ranges(r, screen), r.Drivers,
+		orderTable(r, screen.Colour).In(tables), screen.Fit(explanation(r), 0),
 		screen.Fit(fmt.Sprintf("%s (%.1f s). %s", Verdict(r.Verdict, screen.Colour), float64(r.TookMS)/1000, meaning), len("Verdict: ")),
 	}
-	return fmt.Sprintf("%s\n\n%s\n\n%s\n%s\n%d drivers grab one order simultaneously%s\n\n%s\n\n%s\nVerdict: %s\n", parts...)
+	return fmt.Sprintf("%s\n\n%s\n\n%s%d drivers grab one order simultaneously\n\n%s\n\n%s\nVerdict: %s\n", parts...)
 }
 
-// pageviewTable has a row for each burst of page views. each says how many requests a process got, and legend what the column "requests"
-// is. If all rows have the same numbers, each has them, and there is no such column.
-func pageviewTable(r *burst.Results, colour bool) (t Table, each, legend string) {
-	var rows []burst.Judged
+// burstTitle says who sent what to which instances. It names them if there is room.
+func burstTitle(r *burst.Results, screen Screen) string {
+	number, what := fmt.Sprint(r.Behind()), "instances"
+	if r.Behind() == 2 {
+		number = "two"
+	}
+	if r.Redis != "" { // this program started them
+		what = "processes"
+	}
+	redis := map[string]string{"redis-server": " (redis-server)", "miniredis": " (miniredis, no real redis-server)"}[r.Redis]
+	load := fmt.Sprintf("%d simultaneous page views by %s,", r.Users, r.Tool)
+	behind := fmt.Sprintf(" behind %s, Redis %s%s", r.URL, r.Topology, redis)
+	names := instanceNames(r)
+	at := fmt.Sprintf("%s %s (%s)%s", number, what, strings.Join(names, ", "), behind)
+	if len(names) != r.Behind() || utf8.RuneCountInString(at) > screen.Columns {
+		at = number + " " + what + behind
+	}
+	if utf8.RuneCountInString(load+" "+at) > screen.Columns {
+		return screen.Fit(load+"\n"+at, 0)
+	}
+	return load + " " + at
+}
+
+// instanceNames are the names of the instances that answered.
+func instanceNames(r *burst.Results) (names []string) {
+	all := map[string]int{}
 	for _, views := range r.Pageview {
-		rows = append(rows, views.Judged)
+		maps.Copy(all, views.PerInstance)
 	}
-	header := []string{"version", "lock", "final", "same", "both", "ms", "A4", "verdict"}
-	if each = evenly(rows); each == "" {
-		header, legend = slices.Insert(header, 5, "requests"), " · requests: of each process"
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		names = append(names, experiments.Printable(name))
 	}
-	t = NewTable(header...).Right("final", "same", "both", "requests", "ms", "A4")
+	return names
+}
+
+// pageviewTable has a row for each burst of page views.
+func pageviewTable(r *burst.Results, colour bool) Table {
+	t := NewTable("version", "protected by", "final", "lost", "requests", "ms", "verdict").Right("final", "lost", "requests", "ms")
 	for _, views := range r.Pageview {
-		article := views.Article
-		if r.Users != versions.ArticleUsers { // for which alone the article reports a value
-			article = "-"
-		}
-		cells := []any{
-			burstName(r, views.Judged), views.Lock, views.Final, views.Inside, views.Across, wholeMS(views.TookMS), article,
-			shown(outcome.ShortViews(views.Version, views.Counts, views.Verdict), colour),
-		}
-		if each == "" {
-			cells = slices.Insert(cells, 5, any(halves(views.PerInstance)))
-		}
-		t.Row(cells...)
+		o := outcome.ViewsBeside(views.Version, views.Counts, len(views.Failed), views.Verdict)
+		t.Row(burstName(r, views.Judged), views.Lock, views.Final, counted(views.Lost, 0, o, colour), requests(views.PerInstance),
+			wholeMS(views.TookMS), shown(o, colour))
 	}
-	return t, each, legend
+	return t
 }
 
-// orderTable has a row for each burst of drivers. each is as in pageviewTable.
-func orderTable(r *burst.Results, colour bool) (t Table, each string) {
-	var rows []burst.Judged
+// orderTable has a row for each burst of drivers.
+func orderTable(r *burst.Results, colour bool) Table {
+	t := NewTable("version", "protected by", "winners", "requests", "ms", "verdict").Right("winners", "requests", "ms")
 	for _, grabs := range r.Order {
-		rows = append(rows, grabs.Judged)
+		o := outcome.WinnersBeside(grabs.Winners, len(grabs.Failed), grabs.Verdict)
+		t.Row(burstName(r, grabs.Judged), grabs.Lock, counted(grabs.Winners, 1, o, colour), requests(grabs.PerInstance),
+			wholeMS(grabs.TookMS), shown(o, colour))
 	}
-	header := []string{"version", "lock", "ms", "verdict"}
-	if each = evenly(rows); each == "" {
-		header = slices.Insert(header, 2, "requests")
-	}
-	t = NewTable(header...).Right("requests", "ms")
-	for _, grabs := range r.Order {
-		cells := []any{
-			burstName(r, grabs.Judged), grabs.Lock, wholeMS(grabs.TookMS), shown(outcome.Winners(grabs.Winners, grabs.Verdict), colour),
-		}
-		if each == "" {
-			cells = slices.Insert(cells, 2, any(halves(grabs.PerInstance)))
-		}
-		t.Row(cells...)
-	}
-	return t, each
+	return t
 }
 
-// evenly is how many requests each process got, if that is the same in all rows. Otherwise it is empty.
-func evenly(rows []burst.Judged) string {
-	if len(rows) == 0 {
-		return ""
+// counted has the colour of the outcome if it is more than may be.
+func counted(n, most int, o outcome.Outcome, colour bool) Trusted {
+	return Paint(fmt.Sprint(n), colours[o.Tone], colour && n > most)
+}
+
+// requests is how many each instance answered, in the order of their names. Of more than four instances it has the fewest and the most.
+func requests(perInstance map[string]int) string {
+	var counts []string
+	for _, name := range slices.Sorted(maps.Keys(perInstance)) {
+		counts = append(counts, fmt.Sprint(perInstance[name]))
 	}
-	first := halves(rows[0].PerInstance)
-	if first == "" || slices.ContainsFunc(rows, func(row burst.Judged) bool { return halves(row.PerInstance) != first }) {
-		return ""
+	if len(counts) <= 4 {
+		return cmp.Or(strings.Join(counts, " + "), "0")
 	}
-	return " (" + first + ")"
+	sorted := slices.Sorted(maps.Values(perInstance))
+	least, most := sorted[0], sorted[len(sorted)-1]
+	if least == most {
+		return fmt.Sprintf("%d × %d", len(sorted), least)
+	}
+	return fmt.Sprintf("%d × %d to %d", len(sorted), least, most)
 }
 
 // TellBursts shows in a line how far the bursts of a plan are, from their events.
@@ -113,20 +117,13 @@ func TellBursts(line *progress.Line) func(burst.Event) {
 	}
 }
 
-// samePair begins the legend of the columns same and both.
-const samePair = " same: writes of a value that the same process had written before · both: values that"
-
 // ranges says how far the runs of a version that loses updates lie apart: one run is no measure of it.
 func ranges(r *burst.Results, screen Screen) string {
-	chance := ""
-	if slices.ContainsFunc(r.Ranges, func(of burst.Range) bool { v, _ := versions.Find(of.Version); return v.LosesUpdates }) {
-		chance = screen.Fit(" A4 reports one run. The final value of a version that loses updates differs from run to run.\n", 0)
-	}
-	switch {
-	case r.Rounds < 2 && chance == "":
-		return ""
-	case r.Rounds < 2:
-		return chance + " --rounds 10 shows the lowest and the highest of ten runs.\n"
+	if r.Rounds < 2 {
+		if !slices.ContainsFunc(r.Ranges, func(of burst.Range) bool { v, _ := versions.Find(of.Version); return v.LosesUpdates }) {
+			return ""
+		}
+		return screen.Fit(" What is lost differs from run to run; --rounds 10 shows the range.\n\n", 0)
 	}
 	table := NewTable("version", "lowest final", "highest final", "winners").Right("lowest final", "highest final", "winners")
 	for _, of := range r.Ranges {
@@ -136,7 +133,7 @@ func ranges(r *burst.Results, screen Screen) string {
 		}
 		table.Row(of.Version, of.LowFinal, of.HighFinal, winners)
 	}
-	return fmt.Sprintf("%s\nThe range of %d rounds\n\n%s\n", chance, r.Rounds, table.In(screen))
+	return fmt.Sprintf("The range of %d rounds\n\n%s\n\n", r.Rounds, table.In(screen))
 }
 
 // burstName is the version, with its round where there are several.
@@ -145,15 +142,6 @@ func burstName(r *burst.Results, row burst.Judged) string {
 		return fmt.Sprintf("%s #%d", row.Version, row.Round)
 	}
 	return row.Version
-}
-
-// halves shows how the requests were spread, without the names, which are ports.
-func halves(perInstance map[string]int) string {
-	var counts []string
-	for _, n := range slices.Sorted(maps.Values(perInstance)) {
-		counts = append(counts, fmt.Sprint(n))
-	}
-	return strings.Join(counts, " + ")
 }
 
 // wholeMS is a time for a column in milliseconds.

@@ -30,7 +30,8 @@ func Checked(r *check.Result, screen Screen) string {
 	pageviews, orders := files(r, colour)
 	if pageviews.Len() > 0 {
 		parts = append(parts, "Simultaneous page views", pageviews.In(screen),
-			screen.Fit(samePair+" both wrote · requests: usable answers of each process", 0))
+			screen.Fit(" same: writes of a value that the same process had written before · both: values that both wrote"+
+				" · requests: usable answers of each process", 0))
 	}
 	if orders.Len() > 0 {
 		parts = append(parts, "Drivers grab one order simultaneously", orders.In(screen))

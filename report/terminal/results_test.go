@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -170,26 +171,24 @@ func TestResultsShowACurve(t *testing.T) {
 	}
 }
 
-// One run is no measure of what is left to chance: several show how far they lie apart. Refused requests of stale holders are named. The
-// article's value stands beside a burst of as many users, and each version that is as predicted says what it shows.
+// One run is no measure of what is left to chance: several show how far they lie apart. Refused requests of stale holders are named. Each
+// version that is as predicted says what it shows.
 func TestBurstsShowTheRangeOfTheRounds(t *testing.T) {
 	row := func(name string, stale int) burst.Judged { return burst.Judged{Round: 1, Version: name, Stale: stale} }
 	v1, _ := versions.Find("v1")
 	v3, _ := versions.Find("v3")
 	r := &burst.Results{
 		Users: 666, Drivers: 4, Rounds: 1, Ranges: []burst.Range{{Version: "v1"}},
-		Pageview: []burst.PageviewRow{{Judged: row("v1", 0), Article: "34"}, {Judged: row("v3", 1)}},
+		Pageview: []burst.PageviewRow{{Judged: row("v1", 0)}, {Judged: row("v3", 1)}},
 		Order:    []burst.OrderRow{{Judged: row("v1", 0)}, {Judged: row("v3", 2)}},
 	}
 	r.Pageview[0].Verdict, r.Pageview[0].Lost = experiments.AsExpected, 632
 	for rounds, wants := range map[int][]string{
 		1: {
-			"differs from run to run", "--rounds 10", "v3: 1 page views and 2 drivers were refused", "0 34 632 lost, as predicted",
-			v1.Explanation,
+			"differs from run to run", "--rounds 10", "v3: 1 page views and 2 drivers were refused", v1.Explanation,
 		},
 		3: {
-			"The range of 3 rounds", "0 - 632 lost, as predicted", "v1 5 40 1–2", "v3 666 666 1 ", "differs from run to run",
-			"v3 #1: 1 page views",
+			"The range of 3 rounds", "v1 5 40 1–2", "v3 666 666 1 ", "v3 #1: 1 page views",
 		},
 	} {
 		if r.Rounds, r.Users = rounds, map[int]int{1: versions.ArticleUsers, 3: 20}[rounds]; rounds > 1 {
@@ -247,11 +246,10 @@ func TestAPredictedLossIsNeverGreen(t *testing.T) {
 	}}
 	for words, colour := range map[string]Colour{
 		"648 lost, as predicted ✓": Red, "20 winners, 19 too many, as predicted ✓": Red, "violation in 3 of 3 trials, as predicted ✓": Red,
-		"none lost, as predicted ✓": Green, "one winner, as predicted ✓": Green, "no violation in 3 trials, as predicted ✓": Green,
-		"3 lost, unexpected ✗": Alarm, "2 winners, 1 too many, unexpected ✗": Alarm, "violation in 1 of 3 trials, unexpected ✗": Alarm,
-		"none lost, inconclusive": Yellow, "one winner, inconclusive": Yellow, "no violation in 3 trials, inconclusive": Yellow,
+		"no violation in 3 trials, as predicted ✓": Green, "violation in 1 of 3 trials, unexpected ✗": Alarm,
+		"no violation in 3 trials, inconclusive": Yellow,
 	} {
-		printed := func(s Screen) string { return Bursts(r, s) + Results(runs, s) + Checked(files, s) }
+		printed := func(s Screen) string { return Results(runs, s) + Checked(files, s) }
 		painted, plain := printed(Screen{Colour: true}), printed(Screen{})
 		if all := strings.Count(painted, words); all == 0 || all != strings.Count(painted, string(Paint(words, colour, true))) {
 			t.Errorf("%q is not always in the colour %q in\n%s", words, colour, painted)
@@ -260,40 +258,83 @@ func TestAPredictedLossIsNeverGreen(t *testing.T) {
 			t.Errorf("without colours it does not say %q:\n%s", words, plain)
 		}
 	}
+	painted, plain := Bursts(r, Screen{Colour: true}), Bursts(r, Screen{})
+	red := func(words any) string { return string(Paint(fmt.Sprint(words), Red, true)) }
+	for version, cells := range map[string][]string{ // of the page views, and of the drivers
+		"v1": {red(648), red("as predicted ✓"), red(20), red("as predicted ✓")},
+		"v3": {" 0 ", string(Paint("as predicted ✓", Green, true)), " 1 "},
+		"v4": {string(Paint("3", Alarm, true)), string(Paint("unexpected ✗", Alarm, true)), string(Paint("2", Alarm, true))},
+		"v2": {" 0 ", string(Paint("inconclusive", Yellow, true))},
+	} {
+		rows := strings.Join(regexp.MustCompile(`(?m)^ `+version+` .*$`).FindAllString(painted, -1), "\n")
+		for _, cell := range cells {
+			if strings.Count(rows, cell) < strings.Count(strings.Join(cells, "\n"), cell) {
+				t.Errorf("%s does not show %q in\n%s", version, cell, rows)
+			}
+		}
+	}
+	if strings.Contains(plain, "\x1b") || !strings.Contains(plain, "unexpected ✗") {
+		t.Errorf("without colours it is\n%s", plain)
+	}
 }
 
-// The tables of a demo fit a terminal of 80 columns: each row is a line. How many requests each process got stands above the table when all
-// versions have the same numbers, and otherwise in a column.
+// The tables of a demo fit 80 columns, also in a file: each row of two instances is a line. What the columns do not show stands beside the
+// verdict, and then a cell has two lines.
 func TestTheTablesOfADemoFitATerminal(t *testing.T) {
-	r := &burst.Results{Users: 666, Drivers: 20, Rounds: 1, Redis: "redis-server", Topology: "single"}
-	add := func(version string, lost, winners int, halves map[string]int) {
+	r := &burst.Results{Users: 666, Drivers: 20, Rounds: 1, Tool: "JMeter", Topology: "master-slave", URL: "http://nginx:8000"}
+	add := func(version string, lost, twice, winners int, parts map[string]int) {
 		v, _ := versions.Find(version)
-		row := burst.Judged{Version: version, Lock: v.Title, Verdict: experiments.AsExpected, TookMS: 274, PerInstance: halves}
+		row := burst.Judged{Version: version, Lock: v.Title, Verdict: experiments.AsExpected, TookMS: 1274, PerInstance: parts}
 		r.Pageview = append(r.Pageview, burst.PageviewRow{
-			Judged: row, Article: v.ArticleValue, Counts: burst.Counts{Final: int64(666 - lost), Lost: lost, Inside: lost, Across: lost},
+			Judged: row, Counts: burst.Counts{Final: int64(666 - lost), Lost: lost, Inside: twice, Across: twice},
 		})
 		r.Order = append(r.Order, burst.OrderRow{Judged: row, Winners: winners})
 	}
-	add("v2", 275, 2, map[string]int{"a": 333, "b": 333})
-	add("v3", 0, 1, map[string]int{"a": 333, "b": 333})
-	text := Bursts(r, Screen{Columns: 80})
-	for line := range strings.Lines(text) {
-		if n := utf8.RuneCountInString(strings.TrimSpace(line)); n > 80 {
-			t.Errorf("this line has %d columns: %s", n, line)
+	halves := map[string]int{"8080": 333, "8090": 333}
+	v1, _ := versions.Find("v1")
+	add(v1.Name, 648, 275, 20, halves)
+	add("v2", 0, 275, 2, halves)
+	add("v3", 0, 0, 1, map[string]int{"8080": 444, "8090": 222})
+	for _, screen := range []Screen{{}, {Columns: 80}} {
+		text := Bursts(r, screen)
+		tables, _, _ := strings.Cut(text, "\n"+v1.Explanation[:20])
+		for line := range strings.Lines(tables) {
+			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 80 {
+				t.Errorf("this line has %d columns: %s", n, line)
+			}
+		}
+		for _, want := range []string{
+			"666 simultaneous page views by JMeter,\ntwo instances (8080, 8090) behind http://nginx:8000, Redis master-slave\n",
+			" v1       none              18   648  333 + 333  1274  as predicted ✓\n",
+			" v2       process mutex    666     0  333 + 333  1274  550 written twice, as\n",
+			" v3       Redis lock       666     0  444 + 222  1274  as predicted ✓\n",
+			" v1       none                20  333 + 333  1274  as predicted ✓\n",
+			" v3       Redis lock           1  444 + 222  1274  as predicted ✓\n",
+		} {
+			if !strings.Contains(text, want) {
+				t.Errorf("no line %q in\n%s", want, text)
+			}
 		}
 	}
-	for _, row := range []string{
-		`v2  +process mutex .+ 275 lost, as predicted ✓`, `v2  +process mutex .+ 2 winners, 1 too many, as predicted ✓`,
+}
+
+// Of more than four instances a row has the fewest and the most requests, and the title no names.
+func TestManyInstancesFitARow(t *testing.T) {
+	parts := map[string]int{}
+	for i := range 12 {
+		parts[fmt.Sprintf("instance-%d", i)] = 55 + i/6
+	}
+	for want, with := range map[string]map[string]int{
+		"12 × 55 to 56": parts, "5 × 4": {"a": 4, "b": 4, "c": 4, "d": 4, "e": 4}, "1 + 2 + 3 + 4": {"a": 1, "b": 2, "c": 3, "d": 4}, "0": nil,
 	} {
-		if !regexp.MustCompile(row).MatchString(text) {
-			t.Errorf("no line %q in\n%s", row, text)
+		if got := requests(with); got != want {
+			t.Errorf("%v is %q, want %q", with, got, want)
 		}
 	}
-	if !strings.Contains(text, "666 simultaneous page views (333 + 333), ") || strings.Contains(text, "requests:") {
-		t.Errorf("the requests of each process are not above the table:\n%s", text)
-	}
-	add("v4", 0, 1, map[string]int{"a": 222, "b": 444})
-	if text = Bursts(r, Screen{}); !strings.Contains(text, "  222 + 444  ") || !strings.Contains(text, "· requests: of each process") {
-		t.Errorf("the requests of each process have no column:\n%s", text)
+	r := &burst.Results{Users: 666, Drivers: 20, Rounds: 1, Tool: "app", Topology: "single", URL: "http://nginx:8000"}
+	r.Pageview = []burst.PageviewRow{{Judged: burst.Judged{Version: "v3", PerInstance: parts}}}
+	r.Order = []burst.OrderRow{{Judged: burst.Judged{Version: "v3"}}}
+	if text := Bursts(r, Screen{}); strings.Contains(text, "instance-") || !strings.Contains(text, "  12 × 55 to 56  ") {
+		t.Errorf("%s", text)
 	}
 }

@@ -86,7 +86,7 @@ func outageRow(topology string, o containers.Outage) []string {
 }
 
 func final(c containers.Cell) string {
-	text := fmt.Sprint(c.Final())
+	text := fmt.Sprint(c.Final)
 	if c.Attempts > 1 {
 		text += fmt.Sprintf(" (%d)", c.Attempts)
 	}

@@ -14,20 +14,17 @@ import (
 
 // The tables have what each topology, version and tool showed.
 func TestPage(t *testing.T) {
-	ended := func(final int64) loadtool.Record {
-		return loadtool.Record{Pageview: &burst.Views{Users: 4, Final: final}, Time: loadtool.Times{Max: 1500 * time.Microsecond}}
-	}
 	views := containers.Row{Kind: loadtool.Pageview, Claim: versions.Version{Name: "v3", Title: "Redis lock"}, Cells: []containers.Cell{
-		{Record: ended(4), Verdict: experiments.AsExpected, Attempts: 1},
-		{Record: ended(3), Verdict: experiments.Unexpected, Why: "a view is lost", Attempts: 1},
+		{Final: 4, Verdict: experiments.AsExpected, Attempts: 1},
+		{Final: 3, Verdict: experiments.Unexpected, Why: "a view is lost", Attempts: 1},
 	}}
 	order := containers.Row{Kind: loadtool.Order, Claim: versions.Version{Name: "v3", Title: "Redis lock"}, Cells: []containers.Cell{
-		{Record: loadtool.Record{Order: &burst.Grabs{Recorded: []uint64{7}}}, Verdict: experiments.AsExpected, Attempts: 1},
-		{Record: loadtool.Record{Order: &burst.Grabs{Recorded: []uint64{7}}}, Verdict: experiments.AsExpected, Attempts: 2},
+		{Final: 1, Verdict: experiments.AsExpected, Attempts: 1},
+		{Final: 1, Verdict: experiments.AsExpected, Attempts: 2},
 	}}
 	torn := containers.Row{Kind: loadtool.Order, Claim: versions.Version{Name: "v1"}, Cells: []containers.Cell{{Why: "a\nb|c", Attempts: 3}}}
 	r := &containers.Result{
-		Users: 4, Drivers: 2, Tools: []string{"ours", "k6"}, Build: "abc", Lease: "30s",
+		Users: 4, Drivers: 2, Tools: []string{"app", "k6"}, Build: "abc", Lease: "30s",
 		Topologies: []containers.Topology{{
 			Name: "cluster", Ready: 12 * time.Second, Rows: []containers.Row{views, order, torn},
 			Outage: containers.Outage{Killed: "cluster-2", Replaced: true, Outage: burst.Outage{
@@ -44,7 +41,7 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"| topology | version | lock | final, ours | final, k6 | winners, ours | winners, k6 | agree |",
+		"| topology | version | lock | final, app | final, k6 | winners, app | winners, k6 | agree |",
 		"| cluster | v3 | Redis lock | 4 | 3 **unexpected**: a view is lost | 1 | 1 (2) | **no** |",
 		"| cluster | v1 |  | – | – | 0 (3) **inconclusive**: a; b\\|c | – | yes |",
 		"| cluster | 12 s | unexpected |",
