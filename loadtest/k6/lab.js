@@ -29,7 +29,7 @@ const late = new Trend('lab_late', true); // from the start moment to the reques
 const always = ['count>=0']; // for the summary's sake
 
 // slots stand for instances, in the order in which setup found them.
-export const slots = Array.from({ length: 16 }, (_, i) => `#${i}`);
+export const slots = Array.from({ length: 12 }, (_, i) => `#${i}`);
 
 // statuses are those of refused requests that the text at the end names.
 const statuses = ['401', '404', '409', '423', '429', '500', '502', '503', '504', 'other'];
