@@ -35,7 +35,7 @@ func (p Plan) About() versions.Version {
 
 // Bounds of a plan.
 const (
-	MostUsers  = 10000 // and drivers
+	MostUsers  = 4000 // and drivers: as many as the containers of the lab and of its load tools can serve
 	mostRounds = 1000
 )
 

@@ -169,7 +169,7 @@ func TestAPlanIsBounded(t *testing.T) {
 		"":                               func(*Plan) {},
 		"users is 7; it must be even":    func(p *Plan) { p.Users = 7 },
 		"users is 0; it must be from 2":  func(p *Plan) { p.Users = 0 },
-		"users is 10002; it must be":     func(p *Plan) { p.Users = MostUsers + 2 },
+		"users is 4002; it must be":      func(p *Plan) { p.Users = MostUsers + 2 },
 		"drivers is 3; it must be even":  func(p *Plan) { p.Drivers = 3 },
 		"rounds is 0; it must be from 1": func(p *Plan) { p.Rounds = 0 },
 		"versions is empty; name":        func(p *Plan) { p.Versions = nil },

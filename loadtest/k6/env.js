@@ -1,7 +1,7 @@
 // env.js: reads the variables of the scripts.
 
 // MOST_USERS is what one machine can send simultaneously, beside the lab.
-export const MOST_USERS = 5000;
+export const MOST_USERS = 4000;
 
 // text returns a variable, or otherwise when it is unset or empty.
 export function text(name, otherwise) {
