@@ -197,7 +197,8 @@ func TestBurstByALoadTool(t *testing.T) {
 			if err := json.Unmarshal([]byte(got.out), &result); err != nil || got.code != exitOK {
 				t.Fatalf("exit %d: %v: %s%s", got.code, err, got.out, got.err)
 			}
-			if v := result.Pageview[0]; result.Tool != name || len(result.Pageview) != 1 || v.Final != 40 || v.TookMS <= 0 || result.Order[0].TookMS <= 0 {
+			timed := result.Pageview[0].TookMS > 0 && result.Order[0].TookMS > 0
+			if result.Tool != name || len(result.Pageview) != 1 || result.Pageview[0].Final != 40 || !timed {
 				t.Errorf("%+v", result)
 			}
 		})
@@ -229,8 +230,8 @@ func TestBurstByAToolThatFails(t *testing.T) {
 	wantSentence(t, run("k6", "../.."), exitUnavailable, "k6 does not start", "app doctor")
 }
 
-// The variables USERS and VERSION say what app burst sends, unless a flag or its variable does: in a container those of the environment, and
-// in a checkout those of .env as well, over which the shell has precedence.
+// The variables USERS and VERSION say what app burst sends, unless a flag or its variable does. In a container they are those of the
+// environment, and in a checkout those of .env as well, over which the shell has precedence.
 func TestBurstReadsVariables(t *testing.T) {
 	for _, name := range []string{"USERS", "VERSION", "LAB_USERS", "LAB_VERSIONS"} {
 		t.Setenv(name, "")
@@ -269,7 +270,8 @@ func TestBurstReadsVariables(t *testing.T) {
 	}
 	os.Unsetenv("VERSION")
 	os.Unsetenv("USERS")
-	if err := os.WriteFile(filepath.Join(dir, ".env"), []byte("USERS=60\nVERSION=v3\nNGINX_PORT="+url[strings.LastIndex(url, ":")+1:]+"\n"), 0o600); err != nil {
+	env := "USERS=60\nVERSION=v3\nNGINX_PORT=" + url[strings.LastIndex(url, ":")+1:] + "\n"
+	if err := os.WriteFile(filepath.Join(dir, ".env"), []byte(env), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	want("60 v3")

@@ -3,7 +3,7 @@
 //
 // What is NOT guaranteed:
 //   - The file is believed. A file that was edited, or another plan under our labels, is judged as it is.
-//   - Other clients may have counted, because a load tool does not own the counter, as the demo does. So page views are [burst.Views.Shared].
+//   - Other clients may have counted, because a load tool does not own the counter, as the demo does: [burst.Views] are Shared.
 //   - A summary of k6 has counts only: no sequence of events, no single request, no driver's number.
 //   - Times of the two tools do not compare: JMeter's contain the connecting, k6's do not.
 package loadtool

@@ -17,9 +17,9 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// fake is a tool that is a shell script: as k6 it is started for each burst, and as JMeter once. In it $file is what it is to write, $run is
-// the id of the run, and $summary is the record of the page views of v3 with four users, whose id is x. A fake JMeter has played a burst
-// when the script is over.
+// fake is a tool that is a shell script: as k6 it is started for each burst, and as JMeter once. In it $file is what it is to write, and
+// $run is the id of the run. $summary and $samples are records of four page views of v3; the id of the first is x. A fake JMeter has played
+// a burst when the script is over.
 type fake struct {
 	Tool
 	files string // of the tool's own
@@ -69,8 +69,8 @@ func (f fake) wantNothingLeft(t *testing.T) {
 
 var target = burst.Target{URL: "http://127.0.0.1:1", ByChance: true}
 
-// A tool's record is of the burst that it was to send. Without a file, with the file of another burst, or with one that shows nothing, there
-// is no record, and the failure has what the tool printed.
+// A tool's record is of the burst that it was to send. Without a file, with the file of another burst, or with one that shows nothing,
+// there is no record, and the failure has what the tool printed.
 func TestAToolThatRecordsNothingFails(t *testing.T) {
 	const write = `printf %s "$summary" | sed "s/\"id\":\"x\"/\"id\":\"ID\"/" >"$file"`
 	of := func(run string) string { return strings.Replace(write, "ID", run, 1) }
@@ -107,7 +107,8 @@ func TestAToolThatRecordsNothingFails(t *testing.T) {
 // A tool that sends fewer requests than it was to send has not sent the burst.
 func TestAToolThatSendsTooFewFails(t *testing.T) {
 	for name, tool := range fakes(t, `printf '%s\n' "$samples" >"$file"`) {
-		if _, err := tool.Views(testenv.Context(t), target, "v3", 6, nil); err == nil || !strings.Contains(err.Error(), "sent 4 requests and not 6") {
+		_, err := tool.Views(testenv.Context(t), target, "v3", 6, nil)
+		if err == nil || !strings.Contains(err.Error(), "sent 4 requests and not 6") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -133,7 +134,8 @@ func TestAMissingToolIsNamed(t *testing.T) {
 	for _, tool := range []Tool{K6("."), JMeter(t.TempDir())} {
 		_, err := tool.Views(testenv.Context(t), target, "v3", 4, nil)
 		for what, err := range map[string]error{"it is missing": tool.Missing(), "it is used": err} {
-			if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, exec.ErrNotFound) || !strings.Contains(err.Error(), "app doctor says how to get it") {
+			missing := errors.Is(err, fs.ErrNotExist) || errors.Is(err, exec.ErrNotFound)
+			if !missing || !strings.Contains(err.Error(), "app doctor says how to get it") {
 				t.Errorf("%s: %s: %v", tool.Name(), what, err)
 			}
 		}
