@@ -210,7 +210,11 @@ func TestNoDataIsKeptAndNoFileOfOursIsWritten(t *testing.T) {
 				}
 			}
 			for _, volume := range [][2]string{
-				{"redis:", "/data"}, {"mysql:", "/var/lib/mysql"}, {"zookeeper:", "/data"}, {"zookeeper:", "/datalog"}, {"zookeeper:", "/logs"},
+				{"redis:", "/data"},
+				{"mysql:", "/var/lib/mysql"},
+				{"zookeeper:", "/data"},
+				{"zookeeper:", "/datalog"},
+				{"zookeeper:", "/logs"},
 				{"prom/", "/prometheus"},
 			} {
 				image, path := volume[0], volume[1]

@@ -43,7 +43,7 @@ function settingsOf(env) {
     users: whole('USERS', 666, MOST_USERS),
     token: text('ADMIN_TOKEN', ''),
     summary: text('SUMMARY', ''),
-    run: text('RUN_ID', ''), // of the file; app k6 gives one, and looks for it
+    run: text('RUN_ID', ''), // of the file; app burst --tool k6 gives one, and looks for it
     instances: text('INSTANCES', '') === '' ? [] : env.INSTANCES.split(',').map((name) => name.trim()), // none: setup finds them
   };
   const wrong = (sentence) => { throw new Error(sentence); };

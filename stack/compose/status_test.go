@@ -46,17 +46,6 @@ func healthy(services ...string) []container {
 	return all
 }
 
-// starts are the services that up starts.
-func starts(p *compose.Project) []string {
-	var all []string
-	for name, service := range p.Files.Services {
-		if compose.Starts(service) {
-			all = append(all, name)
-		}
-	}
-	return all
-}
-
 // What the instances were told counts, and not what the settings say now: neither the topology nor the backends.
 func TestTheLabThatRunsIsFound(t *testing.T) {
 	for _, c := range []struct {
@@ -112,7 +101,8 @@ var containerStates = []struct {
 	{"running, without a health check", "running", "", 0, "", ""},
 	{
 		"unhealthy", "running", "unhealthy", 0,
-		`"inspect "*) echo '{"State":{"Health":{"Log":[{"Output":"old"},{"Output":"curl: (22)  502  Bad Gateway "}]}}}'`, "curl: (22) 502 Bad Gateway",
+		`"inspect "*) echo '{"State":{"Health":{"Log":[{"Output":"old"},{"Output":"curl: (22)  502  Bad Gateway "}]}}}'`,
+		"curl: (22) 502 Bad Gateway",
 	},
 	{
 		"starting, checked before", "running", "starting", 0,
