@@ -376,7 +376,7 @@ func sameAddress(t *testing.T, nginx, instance types.ServiceConfig) {
 // nginx sends requests to each of the twelve, and waits for it. Each divides the limit by twelve, and has a name of its own.
 func TestTwelveInstances(t *testing.T) {
 	testenv.WithoutShell(t, "..")
-	project, err := compose.Load(t.Context(), "..", "", "INSTANCES=12")
+	project, err := compose.Load(t.Context(), "..", "", "APP_INSTANCES=12")
 	if err != nil {
 		t.Fatal(err)
 	}

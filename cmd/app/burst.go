@@ -116,7 +116,7 @@ type burstCommand struct {
 	Tool       string   `default:"app" enum:"app,k6,jmeter" placeholder:"TOOL" help:"What sends the requests: app (this program), k6 or jmeter."`
 	Users      *int     `placeholder:"N" help:"Number of simultaneous page views. Must be even (default: USERS of the environment or .env, or 666)."`
 	Versions   []string `enum:"${allVersions},all" placeholder:"vN" help:"Versions to send requests to, or all for every version that can run (default: VERSION of the environment or .env, or ${versions}; with k6 and jmeter without v0)."`
-	Instances  int      `default:"2" placeholder:"N" help:"Number of instances behind the balancer, from 2 to 32. Each needs a unique name."`
+	Instances  *int     `placeholder:"N" help:"Number of instances behind the balancer, from 2 to 32. Each needs a unique name (default: APP_INSTANCES of .env, or 2)."`
 	ByChance   bool     `help:"Accept a balancer that picks an instance at random per connection, as a Kubernetes Service does: at least two instances must answer, in any proportion."`
 	AdminToken string   `placeholder:"SECRET" help:"Token that the instances require to reset the counter (default: ADMIN_TOKEN of the environment or .env, or none)."`
 	burstFlags
@@ -188,7 +188,10 @@ func (c *burstCommand) settings(ctx context.Context) (target burst.Target, plan 
 		return target, plan, nil, err
 	}
 	from = variables{}
-	plan = c.plan(versions.ArticleUsers, c.Versions, c.Instances)
+	plan = c.plan(versions.ArticleUsers, c.Versions, lab.instances)
+	if c.Instances != nil {
+		plan.Instances = *c.Instances
+	}
 	switch {
 	case c.Users != nil:
 		plan.Users = *c.Users
@@ -225,20 +228,21 @@ func baseURL(setting, given string) (base string, err error) {
 type labSettings struct {
 	burst.Target
 	users, version string // as they were written; empty: not set
+	instances      int
 }
 
 // settingsOf returns the settings of the lab whose compose files are in dir: as `docker compose` has them, from the shell, .env and the
 // defaults. Without such files, as in a container, there are the variables of the environment and the default address. Files that cannot be
 // read are an error, beside the same settings: several labs may share this machine, and the default may be another one.
 func settingsOf(ctx context.Context, dir string) (labSettings, error) {
-	address, value := "127.0.0.1:8000", os.Getenv
+	address, value, instances := "127.0.0.1:8000", os.Getenv, 2
 	var err error
 	if _, none := compose.Topologies(dir); none == nil {
 		var project *compose.Project
 		if project, err = compose.Load(ctx, dir, ""); err == nil {
-			address, value = project.Published("nginx"), project.Variable
+			address, value, instances = project.Published("nginx"), project.Variable, project.Instances()
 		}
 	}
 	target := burst.Target{URL: "http://" + address, AdminToken: value("ADMIN_TOKEN")}
-	return labSettings{target, value("USERS"), value("VERSION")}, err
+	return labSettings{target, value("USERS"), value("VERSION"), instances}, err
 }

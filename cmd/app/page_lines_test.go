@@ -28,7 +28,7 @@ var inContainers = []string{
 // notInContainers are lines of these pages that this test leaves out, and why. They are the beginnings of lines.
 var notInContainers = map[string]string{
 	"docker compose --profile load pull":             "it needs a registry",
-	"INSTANCES=12 docker compose up":                 "twelve instances are too many beside another lab; make check runs them",
+	"APP_INSTANCES=12 docker compose up":             "twelve instances are too many beside another lab; make check runs them",
 	"docker compose run --rm k6 run -e ALGORITHM=r1": "it belongs to the twelve instances",
 	"k6 run -e OPERATION=rates":                      "two minutes",
 	"loadtest/jmeter/jmeter -t":                      "a window",

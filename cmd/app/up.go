@@ -49,6 +49,9 @@ func (c *upCommand) Run(ctx context.Context, std streams) error {
 	if c.Verbose {
 		docker.Progress, tell.Terminal = std.err, false // our changing line would mix with Docker's output
 	}
+	if err := docker.Claim(ctx); err != nil {
+		return commandError(ctx, err, "nothing was started")
+	}
 	tell.Say("starting the lab over Redis " + project.Topology)
 	err = docker.Up(ctx)
 	tell.Done()

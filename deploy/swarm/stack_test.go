@@ -141,6 +141,9 @@ func servicesAreAsInCompose(t *testing.T, stack types.Services, p *compose.Proje
 		if slices.Contains(s.Command, "/lab/addresses.sh") { // it looks up the addresses, and others are compared below
 			command = s.Command
 		}
+		if strings.HasPrefix(name, "cluster-") { // no task knows an address before it starts, so redis-ready makes the cluster
+			command = s.Command
+		}
 		for what, pair := range map[string][2]any{
 			"the image":           {s.Image, c.Image},
 			"the command":         {s.Command, command},
@@ -189,7 +192,7 @@ func variablesAreAsInCompose(t *testing.T, stack types.Services, p *compose.Proj
 	for name, s := range stack {
 		want := map[string]string{}
 		for variable, value := range p.Files.Services[name].Environment {
-			if differs[variable] == "" {
+			if differs[variable] == "" && (variable != "NODES" || !strings.HasPrefix(name, "cluster-")) {
 				want[variable] = named(p, *value)
 			}
 		}

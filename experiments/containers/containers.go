@@ -152,6 +152,9 @@ func Run(ctx context.Context, cfg Config) (result *Result, err error) {
 func (cfg Config) try(ctx context.Context, docker compose.Docker) (Topology, error) {
 	t := Topology{Name: docker.Topology}
 	cfg.begins(starts, "%s: up", t.Name)
+	if err := docker.Claim(ctx); err != nil {
+		return t, err
+	}
 	began := time.Now()
 	if err := docker.Up(ctx); err != nil {
 		why, _ := docker.Diagnosis(context.WithoutCancel(ctx)) // before all of it is taken down

@@ -36,7 +36,7 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	up := down + "; INSTANCES=12 docker compose up -d --wait"
+	up := down + "; APP_INSTANCES=12 docker compose up -d --wait"
 	defer func() { _, _ = shell(context.WithoutCancel(ctx), down) }()
 	if out, err := shell(ctx, up); err != nil {
 		return fmt.Errorf("%s: %w: %s", up, err, out)

@@ -81,6 +81,12 @@ func (d Docker) Diagnosis(ctx context.Context) ([]string, error) {
 	return lines, err
 }
 
+// Claim returns an error if another checkout has made containers under the project's name: each up would take them from the other.
+func (d Docker) Claim(ctx context.Context) error {
+	_, err := d.containers(ctx)
+	return err
+}
+
 func (d Docker) containers(ctx context.Context) (map[string]container, error) {
 	out, err := d.output(ctx, "compose", "ps", "--all", "--format", "json")
 	if err != nil {
@@ -208,7 +214,7 @@ func Running(ctx context.Context, dir string) (*Project, error) {
 			continue
 		}
 		told := types.NewMapping(docker.inspect(ctx, c.Name).Config.Env)
-		settings := []string{"BACKENDS=" + told["LAB_BACKENDS"], "INSTANCES=" + told["LAB_NODES"], "METRICS="}
+		settings := []string{"BACKENDS=" + told["LAB_BACKENDS"], "APP_INSTANCES=" + told["LAB_NODES"], "METRICS="}
 		if _, measured := containers["prometheus"]; measured {
 			settings[2] += "1"
 		}
