@@ -159,7 +159,10 @@ func addresses(ctx context.Context, project *compose.Project) string {
 		fmt.Fprintf(&b, "  The instances were built from %s, but this checkout is at %s: app up --build rebuilds them.\n", health.Build, build())
 	}
 	nginx := "http://" + project.Published("nginx")
-	lines := [][2]string{{"nginx", nginx}, {"live page", nginx + "/ui/"}}
+	lines := [][2]string{{"nginx", nginx}}
+	if compose.Starts(project.Files.Services["page"]) {
+		lines = append(lines, [2]string{"live page", nginx + "/ui/"})
+	}
 	for _, service := range []string{"app-1", "app-2"} {
 		lines = append(lines, [2]string{service, "http://" + project.Published(service)})
 	}
