@@ -81,7 +81,7 @@ func TestPortsArePublishedOnLoopbackOnly(t *testing.T) {
 func isRedis(s types.ServiceConfig) bool { return strings.HasPrefix(s.Image, "redis:") }
 
 // `up --wait` fails when a service without a health check ends, also when it succeeds. So every service that `up` starts has a health
-// check. The nodes of Redis have none: redis-ready and the instances ask them. Nobody waits for the welcome.
+// check. The nodes of Redis have none: redis-ready asks those of the topology, and the instances RedLock's. Nobody waits for the welcome.
 func TestEveryServiceIsWaitedFor(t *testing.T) {
 	everyTopology(t, func(t *testing.T, p *compose.Project) {
 		for name, service := range p.Files.Services {

@@ -122,9 +122,15 @@ type burstCommand struct {
 	burstFlags
 }
 
-const burstNext = `Next:    TOPOLOGY=cluster docker compose up -d --wait    switch to another Redis, then repeat
-         docker compose down                             remove everything
-`
+// burstNext says how to go on after a burst over a topology.
+func burstNext(topology string) string {
+	other := "cluster"
+	if topology == other {
+		other = "sentinel"
+	}
+	return fmt.Sprintf("Next:    TOPOLOGY=%-8s docker compose up -d --wait    change the topology, then repeat\n"+
+		"         docker compose down                              remove everything\n", other)
+}
 
 // Run sends the bursts to each version, and prints and judges the results.
 func (c *burstCommand) Run(ctx context.Context, std streams) (err error) {
@@ -145,6 +151,10 @@ func (c *burstCommand) Run(ctx context.Context, std streams) (err error) {
 	if err != nil {
 		return commandError(ctx, fmt.Errorf("%w; "+statusHint, err), "nothing was judged")
 	}
+	if isOtherBuild(health) {
+		std.say(fmt.Sprintf("This program was built from %s, and the instances from %s: docker compose --profile load build, or app up --build.",
+			build(), health.Build))
+	}
 	var leftOut []string
 	if plan.Versions, leftOut, err = chooseVersions(plan.Versions, from.source("versions"), health.Lacks); err != nil {
 		return err
@@ -161,7 +171,7 @@ func (c *burstCommand) Run(ctx context.Context, std streams) (err error) {
 		return err
 	}
 	result.Topology, result.LeftOut, result.TookMS = health.Topology, leftOut, time.Since(began).Milliseconds()
-	return c.finish(result, std, burstNext, func() {})
+	return c.finish(result, std, burstNext(health.Topology), func() {})
 }
 
 // sender is the load tool, which must be on this machine.
@@ -188,9 +198,14 @@ func (c *burstCommand) settings(ctx context.Context) (target burst.Target, plan 
 		return target, plan, nil, err
 	}
 	from = variables{}
-	plan = c.plan(versions.ArticleUsers, c.Versions, lab.instances)
-	if c.Instances != nil {
+	plan = c.plan(versions.ArticleUsers, c.Versions, 2)
+	switch {
+	case c.Instances != nil:
 		plan.Instances = *c.Instances
+	case lab.instances != "":
+		if plan.Instances, err = strconv.Atoi(lab.instances); err != nil {
+			return target, plan, from, usageErrorf("APP_INSTANCES is %q; it must be a number", lab.instances)
+		}
 	}
 	switch {
 	case c.Users != nil:
@@ -209,7 +224,8 @@ func (c *burstCommand) settings(ctx context.Context) (target burst.Target, plan 
 	default:
 		plan.Versions = versions.DefaultNames()
 		if c.Tool != "app" {
-			plan.Versions = plan.Versions[1:] // v0 is no version of the articles, and a tool takes seconds for each
+			// v0 is no version of the articles, and a tool takes seconds for each.
+			plan.Versions = slices.DeleteFunc(plan.Versions, func(name string) bool { return name == "v0" })
 		}
 	}
 	return target, plan, from, nil
@@ -227,22 +243,21 @@ func baseURL(setting, given string) (base string, err error) {
 // labSettings are what the settings of a lab say: its address, and what to send.
 type labSettings struct {
 	burst.Target
-	users, version string // as they were written; empty: not set
-	instances      int
+	users, version, instances string // as they were written; empty: not set
 }
 
 // settingsOf returns the settings of the lab whose compose files are in dir: as `docker compose` has them, from the shell, .env and the
 // defaults. Without such files, as in a container, there are the variables of the environment and the default address. Files that cannot be
 // read are an error, beside the same settings: several labs may share this machine, and the default may be another one.
 func settingsOf(ctx context.Context, dir string) (labSettings, error) {
-	address, value, instances := "127.0.0.1:8000", os.Getenv, 2
+	address, value := "127.0.0.1:8000", os.Getenv
 	var err error
 	if _, none := compose.Topologies(dir); none == nil {
 		var project *compose.Project
 		if project, err = compose.Load(ctx, dir, ""); err == nil {
-			address, value, instances = project.Published("nginx"), project.Variable, project.Instances()
+			address, value = project.Published("nginx"), project.Variable
 		}
 	}
 	target := burst.Target{URL: "http://" + address, AdminToken: value("ADMIN_TOKEN")}
-	return labSettings{target, value("USERS"), value("VERSION"), instances}, err
+	return labSettings{target, value("USERS"), value("VERSION"), value("APP_INSTANCES")}, err
 }

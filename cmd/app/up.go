@@ -103,16 +103,32 @@ func (c *statusCommand) Run(ctx context.Context, std streams) error {
 		return commandError(ctx, err, statusHint)
 	}
 	if len(leftovers) > 0 {
-		std.say(fmt.Sprintf("  These containers do not belong to this lab: %s. docker compose up -d --wait --remove-orphans removes them.",
-			strings.Join(leftovers, ", ")))
+		std.say(fmt.Sprintf("  These containers do not belong to this lab: %s. %s up %s removes them.",
+			strings.Join(leftovers, ", "), self(), project.Topology))
+	}
+	if len(problems) == 0 { // containers are healthy by themselves, so the instances know what they do not reach
+		problems = unreachable(ctx, project)
 	}
 	if len(problems) > 0 {
 		printLines(std.err, problems)
-		return unavailable(fmt.Errorf("the lab over Redis %s is not ready: app up %[1]s repairs it, "+
-			"and docker compose logs SERVICE shows details", project.Topology))
+		return unavailable(fmt.Errorf("the lab over Redis %s is not ready: %s up %[1]s repairs it, "+
+			"and docker compose logs SERVICE shows details", project.Topology, self()))
 	}
 	fmt.Fprintf(std.out, "The lab is up over Redis %s; every service is ready.\n%s", project.Topology, addresses(ctx, project))
 	return nil
+}
+
+// unreachable returns a line for each instance that does not reach one of its servers.
+func unreachable(ctx context.Context, project *compose.Project) (lines []string) {
+	for _, instance := range []string{"app-1", "app-2"} {
+		ctx, cancel := context.WithTimeout(ctx, healthTimeout)
+		defer cancel()
+		ready, err := burst.Target{URL: "http://" + project.Published(instance)}.Ready(ctx)
+		if err == nil && !ready.Ready {
+			lines = append(lines, fmt.Sprintf("%s is not ready: %s", instance, ready.Missing()))
+		}
+	}
+	return lines
 }
 
 const statusHint = "app status shows what is running"
@@ -154,8 +170,7 @@ func printLines(w io.Writer, lines []string) {
 // addresses lists where the services listen. It warns if the instances were built from another commit than this program.
 func addresses(ctx context.Context, project *compose.Project) string {
 	var b strings.Builder
-	if health, err := fetchHealth(ctx, burst.Target{URL: "http://" + project.Published("app-1")}); err == nil && stamp != "" &&
-		health.Build != unknownBuild && health.Build != build() {
+	if health, err := fetchHealth(ctx, burst.Target{URL: "http://" + project.Published("app-1")}); err == nil && isOtherBuild(health) {
 		fmt.Fprintf(&b, "  The instances were built from %s, but this checkout is at %s: app up --build rebuilds them.\n", health.Build, build())
 	}
 	nginx := "http://" + project.Published("nginx")
@@ -171,6 +186,11 @@ func addresses(ctx context.Context, project *compose.Project) string {
 	}
 	fmt.Fprintf(&b, "Next: %s burst, or docker compose run --rm k6; then %[1]s down\n", self())
 	return b.String()
+}
+
+// isOtherBuild reports whether an instance was built from another commit than this program.
+func isOtherBuild(health burst.Health) bool {
+	return stamp != "" && health.Build != unknownBuild && health.Build != build()
 }
 
 // serverAddresses lists where the servers listen. Servers that differ by their last digit, such as redis-1 to redis-4, are one line.

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -179,9 +180,24 @@ func TestStatusNotReady(t *testing.T) {
 func TestStatusReady(t *testing.T) {
 	fakeDocker{over: "master-slave", ps: psOutput(t, "master-slave", "running")}.start(t)
 	t.Setenv("TOPOLOGY", "single") // app up would start another topology than the one that runs
+	t.Setenv("APP_1_PORT", "1")    // not the instance of a lab that is up on this machine
+	t.Setenv("APP_2_PORT", "2")
 	got := runInCheckout(t.Context(), "status")
 	if got.code != exitOK || got.err != "" || !strings.Contains(got.out, "over Redis master-slave") ||
 		!strings.Contains(got.out, "nginx        http://127.0.0.1:8000\n") {
+		t.Errorf("exit %d: %s%s", got.code, got.out, got.err)
+	}
+}
+
+// Every container is healthy, and an instance does not reach one of its servers.
+func TestStatusNamesUnreachableServers(t *testing.T) {
+	fakeDocker{over: "single", ps: psOutput(t, "single", "running")}.start(t)
+	instance := newInstance(t, map[string]error{"redis": nil, "redlock": errors.New("10.66.6.51:6391 hangs")})
+	_, port, _ := strings.Cut(instance, ":")
+	t.Setenv("APP_1_PORT", port)
+	t.Setenv("APP_2_PORT", port)
+	got := runInCheckout(t.Context(), "status")
+	if got.code != exitUnavailable || !strings.Contains(got.err, "  app-1 is not ready: redlock: 10.66.6.51:6391 hangs\n") || got.out != "" {
 		t.Errorf("exit %d: %s%s", got.code, got.out, got.err)
 	}
 }
@@ -194,7 +210,7 @@ func TestStatusComparesCommits(t *testing.T) {
 	fakeDocker{over: "single", ps: psOutput(t, "single", "running")}.start(t)
 	for image, old := range map[string]bool{"1234567": false, unknownBuild: false, "7654321": true} {
 		instance := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			fmt.Fprintf(w, `{"build": %q, "instance": "8080"}`, image)
+			fmt.Fprintf(w, `{"build": %q, "instance": "8080", "ready": true}`, image)
 		}))
 		defer instance.Close()
 		t.Setenv("APP_1_PORT", instance.URL[strings.LastIndex(instance.URL, ":")+1:])

@@ -288,6 +288,9 @@ func compare(t *testing.T, r rendered, p *compose.Project, w workload) {
 			want = "0.0.0.0:8080"
 		}
 		_, other := differs[name]
+		if name == "NODES" && strings.HasPrefix(w.name, "cluster-") { // no pod knows an address before it starts: redis-ready makes the cluster
+			continue
+		}
 		if have, set := got[name]; !other && (have != want || !set && want != "") {
 			t.Errorf("%s of %s is %q, and %q in compose", name, w.name, have, want)
 		}

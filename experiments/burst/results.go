@@ -68,7 +68,7 @@ func (p Plan) Validate() error {
 	}
 	for i, v := range p.Versions {
 		if _, known := versions.Find(v); !known {
-			return &FieldError{"versions", "names " + v + ", which there is not", "take some of " + strings.Join(versions.Names(), ", ")}
+			return &FieldError{"versions", "names " + v + ", which does not exist", "take some of " + strings.Join(versions.Names(), ", ")}
 		}
 		if slices.Contains(p.Versions[:i], v) {
 			return &FieldError{"versions", "names " + v + " twice", "name each version once"}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -68,7 +69,10 @@ func (j *jmeter) play(ctx context.Context, s shot) (output, ended string, err er
 			return "", "", err
 		}
 	}
-	host, port, _ := strings.Cut(strings.TrimPrefix(s.target.URL, "http://"), ":")
+	host, port, err := net.SplitHostPort(strings.TrimPrefix(s.target.URL, "http://"))
+	if err != nil {
+		return "", "", err
+	}
 	// An error says that JMeter has ended, and so does its answer.
 	_, _ = fmt.Fprintf(j.plays, "%s\t%s\thost=%s\tport=%s\tversion=%s\tusers=%d\ttoken=%s\n",
 		filepath.Join(j.plans, string(s.kind)+".jmx"), s.file, host, port, s.version, s.users, s.target.AdminToken)

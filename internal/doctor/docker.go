@@ -23,7 +23,8 @@ const (
 	howToGetBuildx  = "install Docker's plugin buildx: https://docs.docker.com/build/install-buildx/; or deploy/offline/usb load FILE"
 	howToGetImages  = "run make images, or deploy/offline/usb load FILE"
 	howToBootstrap  = "as root: apt-get install debootstrap, then make images; or deploy/offline/usb load FILE"
-	howToPull       = "Before the workshop: docker compose --profile load pull --ignore-buildable; docker compose --profile load build"
+	howToPull       = "Before the workshop: docker compose --profile load pull --ignore-buildable; " +
+		"docker compose build; docker compose --profile load build"
 	dockerHub       = "https://registry-1.docker.io/v2/" // all images of the lab come from there
 	baseImage       = "debian:bookworm-slim"             // of those that `make images` builds
 )

@@ -10,14 +10,15 @@ import (
 	"locklab/stack/compose"
 )
 
-// Images are those of the services of compose that takes accepts, each once. An error names the first that this machine's Docker has not.
+// Images are those of the services of compose that run, with the backends, and that takes accepts, each once. An error names the first that
+// this machine's Docker has not.
 func Images(ctx context.Context, takes func(types.ServiceConfig) bool) (images []string, err error) {
 	project, err := compose.Load(ctx, ".", "", "BACKENDS=1")
 	if err != nil {
 		return nil, err
 	}
 	for _, service := range project.Files.Services {
-		if takes(service) {
+		if takes(service) && service.GetScale() > 0 {
 			images = append(images, service.Image)
 		}
 	}

@@ -28,9 +28,9 @@ System.in.eachLine { line ->
   def (plan, samples) = line.split('\t')
   try {
     play(plan, samples, line.split('\t').drop(2).toList())
-    println 'burst: played'
+    println '\nburst: played' // a plan may have left a line without its end
   } catch (Throwable e) {
-    println "burst: $e"
+    println "\nburst: ${e.toString().readLines()[0]}"
   }
 }
 System.exit(0) // JMeter leaves threads behind

@@ -1,6 +1,6 @@
 // env.js: reads the variables of the scripts.
 
-// MOST_USERS is what one machine can send simultaneously, beside the lab.
+// MOST_USERS is how many simultaneous users the containers of the lab can serve.
 export const MOST_USERS = 4000;
 
 // text returns a variable, or otherwise when it is unset or empty.

@@ -123,7 +123,11 @@ func ranges(r *burst.Results, screen Screen) string {
 		if !slices.ContainsFunc(r.Ranges, func(of burst.Range) bool { v, _ := versions.Find(of.Version); return v.LosesUpdates }) {
 			return ""
 		}
-		return screen.Fit(" What is lost differs from run to run; --rounds 10 shows the range.\n\n", 0)
+		hint := ""
+		if r.Tool == (burst.App{}).Name() {
+			hint = "; --rounds 10 shows the range"
+		}
+		return screen.Fit(" What is lost differs from run to run"+hint+".\n\n", 0)
 	}
 	table := NewTable("version", "lowest final", "highest final", "winners").Right("lowest final", "highest final", "winners")
 	for _, of := range r.Ranges {

@@ -197,6 +197,7 @@ func TestBurstsShowTheRangeOfTheRounds(t *testing.T) {
 				{Version: "v3", LowFinal: 666, HighFinal: 666, LowWinners: 1, HighWinners: 1},
 			}
 		}
+		r.Tool = "app"
 		text := strings.Join(strings.Fields(Bursts(r, Screen{})), " ")
 		if strings.Contains(text, "v1: 0 page views") {
 			t.Errorf("a version without a refusal names none: %s", text)

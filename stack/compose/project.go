@@ -169,16 +169,6 @@ func Starts(service types.ServiceConfig) bool {
 	return !slices.Contains(service.Profiles, profile) && service.GetScale() > 0
 }
 
-// Instances returns how many instances of the app [Docker.Up] starts.
-func (p *Project) Instances() (n int) {
-	for name, service := range p.Files.Services {
-		if strings.HasPrefix(name, "app-") && Starts(service) {
-			n++
-		}
-	}
-	return n
-}
-
 // Variable returns the value of a setting, from the environment or the env files.
 func (p *Project) Variable(name string) string { return p.Files.Environment[name] }
 

@@ -157,3 +157,16 @@ func TestImagesOfAProfileAreNotStarted(t *testing.T) {
 		t.Error("k6 is started, or the instances are not")
 	}
 }
+
+// REDIS_TOPOLOGY is the older name of TOPOLOGY, which takes precedence.
+func TestTheOlderNameOfTheTopology(t *testing.T) {
+	for want, settings := range map[string][]string{
+		"sentinel": {"REDIS_TOPOLOGY=sentinel"}, "cluster": {"REDIS_TOPOLOGY=single", "TOPOLOGY=cluster"}, "single": nil,
+	} {
+		testenv.WithoutShell(t, lab)
+		p, err := compose.Load(t.Context(), lab, "", settings...)
+		if err != nil || p.Topology != want || *p.Files.Services["app-1"].Environment["LAB_TOPOLOGY"] != want {
+			t.Errorf("%v: the topology is %v, %v; want %s", settings, p, err, want)
+		}
+	}
+}

@@ -187,9 +187,7 @@ func (d Docker) Leftovers(ctx context.Context) ([]string, error) {
 	containers, err := d.containers(ctx)
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(containers)) {
-		service, known := d.Files.Services[name]
-		_, ofProfile := d.Files.DisabledServices[name]
-		if !ofProfile && (!known || service.GetScale() == 0) {
+		if service, known := d.Files.Services[name]; !known || service.GetScale() == 0 {
 			all = append(all, name)
 		}
 	}
