@@ -25,8 +25,8 @@ const (
 	howToBootstrap  = "as root: apt-get install debootstrap, then make images; or deploy/offline/usb load FILE"
 	howToPull       = "Before the workshop: docker compose --profile load pull --ignore-buildable; " +
 		"docker compose build; docker compose --profile load build"
-	dockerHub       = "https://registry-1.docker.io/v2/" // all images of the lab come from there
-	baseImage       = "debian:bookworm-slim"             // of those that `make images` builds
+	dockerHub = "https://registry-1.docker.io/v2/" // all images of the lab come from there
+	baseImage = "debian:bookworm-slim"             // of those that `make images` builds
 )
 
 // info is what `docker info` prints. The client prints its part also when the engine does not answer.

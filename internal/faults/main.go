@@ -223,8 +223,8 @@ func (f fault) run(ctx context.Context, l lab) (string, error) {
 		fmt.Fprintf(&b, "$ %s\nPOST %s: %s\n", line, f.path, seen)
 		if i == 0 {
 			status, _ := shell(ctx, l.app+" status")
-			status, _, _ = strings.Cut(status, "\n  nginx     http") // where everything listens
-			fmt.Fprintf(&b, "$ app status\n%s", cut(status))
+			status, _, _ = strings.Cut(status, "\n  nginx        http") // where everything listens
+			fmt.Fprintf(&b, "$ app status\n%s", cut(strings.ReplaceAll(status, "go run ./cmd/app", "app")))
 		}
 	}
 	var counter struct{ Value int }
