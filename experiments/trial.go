@@ -152,7 +152,9 @@ func (t *Trial) Go(f func()) (wait func()) {
 			failed = true
 			t.mu.Lock()
 			defer t.mu.Unlock()
-			t.failed = errors.Join(t.failed, err)
+			if t.failed == nil { // the others fail because this one has stopped the trial
+				t.failed = err
+			}
 			t.stop()
 		}
 	})
@@ -197,11 +199,14 @@ func (t *Trial) run(ctx context.Context, variant Variant) (err error) {
 		cancel()
 		t.left = t.cleanUp() // it waits for the functions that run beside the trial
 		t.left = errors.Join(t.left, t.Stack.Close())
+		if t.failed != nil && errors.Is(err, context.Canceled) { // by the function that failed
+			err = nil
+		}
 		err = errors.Join(t.failed, err, t.left)
 	}()
 	err = caught(func() { variant.Run(ctx, t) })
-	if err == nil || errors.Is(err, context.DeadlineExceeded) {
-		err = errors.Join(err, context.Cause(ctx))
+	if cause := context.Cause(ctx); (err == nil || errors.Is(err, context.DeadlineExceeded)) && !errors.Is(cause, context.Canceled) {
+		err = errors.Join(err, cause)
 	}
 	return err
 }

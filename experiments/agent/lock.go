@@ -137,8 +137,10 @@ var roles = func() map[holder]string {
 // Start starts one of the lab's locks in a process of its own, and connects it to servers. It ends with the trial.
 func Start(ctx context.Context, t *experiments.Trial, name string, l Lock) *Program {
 	role := roles[holder{l.Strategy, l.Bounded}]
-	p, _ := Launch(ctx, t, name, func(process string) (*stack.Dialogue, error) { return t.Stack.Dialogue(role, process) })
-	p.Connect(ctx, l.Addrs, l.Lease)
+	p, _, err := Launch(ctx, t, name, func(process string) (*stack.Dialogue, error) { return t.Stack.Dialogue(role, process) })
+	t.Must(err)
+	_, err = p.Connect(ctx, l.Addrs, l.Lease)
+	t.Must(err)
 	return p
 }
 

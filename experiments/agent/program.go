@@ -2,11 +2,13 @@ package agent
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -38,12 +40,27 @@ type Program struct {
 	running *stack.Dialogue
 	mu      sync.Mutex
 	asked   int
-	ending  bool                            // it was asked to end
-	waiting map[string]chan protocol.Answer // by id
-	grants  map[string]*Grant               // by id
-	holds   string                          // id of the newest grant
-	failed  error                           // what ended the dialogue
-	ended   chan struct{}                   // closed when it has
+	ending  bool               // the lab ends it
+	waiting map[string]waiting // by id
+	grants  map[string]*Grant  // by id
+	holds   string             // id of the newest grant
+	failed  error              // what ended the dialogue
+	ended   chan struct{}      // closed when it has
+}
+
+// waiting is a request without its answer.
+type waiting struct {
+	request protocol.Type
+	answer  chan protocol.Answer
+}
+
+// answersTo are the answers that a request may get.
+var answersTo = map[protocol.Type][]protocol.Type{
+	protocol.Hello:   {protocol.Hello},
+	protocol.Start:   {protocol.Ready, protocol.Error},
+	protocol.Acquire: {protocol.Granted, protocol.Refused, protocol.Error},
+	protocol.Release: {protocol.Released, protocol.NotHeld, protocol.Error},
+	protocol.Extend:  {protocol.Granted, protocol.NotHeld, protocol.Error},
 }
 
 // The ids of the two lines that answer no request.
@@ -55,23 +72,42 @@ const (
 // Launch starts a copy of a program that open starts, and waits for its hello. It ends with the trial.
 func Launch(
 	ctx context.Context, t *experiments.Trial, name string, open func(process string) (*stack.Dialogue, error),
-) (p *Program, hello protocol.Answer) {
+) (p *Program, hello protocol.Answer, err error) {
 	w, err := open("program-" + name)
-	t.Must(err)
+	if err != nil {
+		return nil, hello, err
+	}
 	p = &Program{
 		Trial: t, Name: name, running: w, ended: make(chan struct{}),
-		waiting: make(map[string]chan protocol.Answer), grants: make(map[string]*Grant),
+		waiting: make(map[string]waiting), grants: make(map[string]*Grant),
 	}
-	said := p.expect(helloID)
+	said := p.expect(helloID, protocol.Hello)
 	go p.receive()
 	t.Cleanup(p.stop)
-	return p, p.await(ctx, helloID, said, p.Scaled(Starting))
+	hello, err = p.answered(ctx, helloID, said, p.Scaled(Starting))
+	return p, hello, err
 }
 
-// Connect lets the program connect to its servers. lease is how long a key stays locked after its holder's death.
-func (p *Program) Connect(ctx context.Context, servers []string, lease time.Duration) {
+// Connect lets the program connect to its servers, and returns its ready. lease is how long a key stays locked after its holder's death.
+func (p *Program) Connect(ctx context.Context, servers []string, lease time.Duration) (ready protocol.Answer, err error) {
 	p.Lease = lease
-	p.ask(ctx, readyID, protocol.Request{Type: protocol.Start, Servers: servers, LeaseMS: lease.Milliseconds()}, p.Scaled(Starting))
+	answer := p.expect(readyID, protocol.Start)
+	p.send(protocol.Request{Type: protocol.Start, Servers: servers, LeaseMS: lease.Milliseconds()}, p.Scaled(Starting))
+	ready, err = p.answered(ctx, readyID, answer, p.Scaled(Starting))
+	if err == nil && ready.Type == protocol.Error {
+		err = fmt.Errorf("%s: %w: it could not start: %s", p.Name, ErrAnswer, ready.Text)
+	}
+	return ready, err
+}
+
+// EndedItself says how the program ended that the lab did not end; nil: it runs, or the lab has ended it.
+func (p *Program) EndedItself() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ending || !errors.Is(p.failed, ErrEnded) {
+		return nil
+	}
+	return p.failed
 }
 
 // stop asks the program to end, and kills it when it does not.
@@ -114,12 +150,25 @@ func (p *Program) receive() {
 	case errors.Is(lines.Err(), bufio.ErrTooLong):
 		p.failed = fmt.Errorf("the program printed a line of more than %d bytes", LongestLine)
 	case p.ending:
-		p.failed = errors.New("the program has ended")
+		p.failed = ErrEnded
 	default:
-		p.failed = fmt.Errorf("the program has ended; the last line of its stderr is %q", Short([]byte(p.running.LastLine())))
+		p.failed = p.end()
 	}
 	p.mu.Unlock()
 	go func() { _, _ = io.Copy(io.Discard, p.running.Out) }() // so that it is not blocked; it ends with the process
+}
+
+// end says how the program has ended.
+func (p *Program) end() error {
+	select {
+	case <-p.running.Done():
+	case <-time.After(stopping): // it runs on without its stdout
+		return fmt.Errorf("%w its answers: its standard output is closed, and its process runs on", ErrEnded)
+	}
+	if code := p.running.ExitCode(); code != signalled {
+		return fmt.Errorf("%w with exit status %d", ErrEnded, code)
+	}
+	return fmt.Errorf("%w by a signal", ErrEnded)
 }
 
 func (p *Program) receiveLine(line []byte) error {
@@ -141,27 +190,30 @@ func (p *Program) receiveLine(line []byte) error {
 		}
 		return nil
 	}
-	waiting := p.waiting[id]
-	if waiting == nil {
+	asked, waits := p.waiting[id]
+	switch {
+	case !waits:
 		return fmt.Errorf("the program printed %q: no request with that id waits for an answer; it has had one, or was never sent", Short(line))
+	case !slices.Contains(answersTo[asked.request], a.Type):
+		return fmt.Errorf("the program printed %q, and %s %q waits for an answer, which is one of %v; is an earlier request answered twice?",
+			Short(line), asked.request, id, answersTo[asked.request])
 	}
 	delete(p.waiting, id)
-	if g := p.grants[id]; g != nil && g.waits {
-		p.answer(g, a)
+	if asked.request == protocol.Acquire {
+		p.answer(p.grants[id], a)
 	}
-	waiting <- a
+	asked.answer <- a
 	return nil
 }
 
 // answer takes the answer to an acquire. The caller holds p.mu.
 func (p *Program) answer(g *Grant, a protocol.Answer) {
-	g.waits = false
 	switch a.Type {
 	case protocol.Granted:
 		g.Granted, g.Token, p.holds = time.Now(), a.Token, g.ID
 		g.extended(g.Granted.Add(-p.Scaled(underway)))
 		if a.UntilMS > 0 {
-			g.Relies = g.asked.Add(time.Duration(a.UntilMS) * time.Millisecond)
+			g.Relies = g.Granted.Add(time.Duration(a.UntilMS)*time.Millisecond - p.Scaled(underway))
 		}
 		p.believe(history.Grant, g, "")
 	case protocol.Refused, protocol.Error:
@@ -193,11 +245,11 @@ func Short(line []byte) string {
 }
 
 // expect prepares for an answer.
-func (p *Program) expect(id string) chan protocol.Answer {
+func (p *Program) expect(id string, request protocol.Type) chan protocol.Answer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	answer := make(chan protocol.Answer, 1)
-	p.waiting[id] = answer
+	p.waiting[id] = waiting{request, answer}
 	return answer
 }
 
@@ -209,11 +261,16 @@ func (p *Program) send(r protocol.Request, within time.Duration) {
 	_, _ = p.running.In.Write(append(text, '\n')) // a program that has ended is noticed where its answer is awaited
 }
 
-// Errors in place of an answer that tells whether the program holds a lock.
+// Errors of a request.
 var (
-	ErrSilent = errors.New("the program has not answered")
-	ErrAnswer = errors.New("the program answered with an error")
+	ErrRefused = errors.New("was refused")
+	ErrAnswer  = errors.New("the program answered with an error")
+	ErrSilent  = errors.New("the program has not answered")
+	ErrEnded   = errors.New("the program has ended")
 )
+
+// signalled is the exit status of a process that a signal has ended.
+const signalled = 255
 
 // await waits for an answer. No answer in time ends the trial.
 func (p *Program) await(ctx context.Context, id string, answer chan protocol.Answer, longest time.Duration) protocol.Answer {
@@ -234,37 +291,28 @@ func (p *Program) answered(
 		select {
 		case a = <-answer: // it was the last one
 		default:
-			return a, fmt.Errorf("%s: %w, before it answered %q", p.Name, p.failed, id)
+			return a, fmt.Errorf("%s: %w", p.Name, p.failed)
 		}
 	case <-timeout.C:
 		return a, fmt.Errorf("%s: %w %q within %s", p.Name, ErrSilent, id, longest.Round(time.Millisecond))
 	case <-ctx.Done():
 		return a, ctx.Err()
 	}
-	if a.Type == protocol.Error && (id == readyID || id == helloID) {
-		return a, fmt.Errorf("%s: the program could not start: %s", p.Name, a.Text)
-	}
 	return a, nil
 }
 
-func (p *Program) ask(ctx context.Context, id string, r protocol.Request, longest time.Duration) protocol.Answer {
-	answer := p.expect(id)
-	p.send(r, longest)
-	return p.await(ctx, id, answer, longest)
-}
-
-// Begin requests a key, and returns what waits for the answer. Without a grant and an error it is refused. The error is ErrSilent,
-// ErrAnswer, or the end of the program or of ctx.
+// Begin requests a key, and returns what waits for the answer. The error is ErrRefused, ErrAnswer, ErrSilent, ErrEnded, that of a line
+// that breaks the protocol, or that of ctx.
 func (p *Program) Begin(key string, wait time.Duration) (granted func(context.Context) (*Grant, error)) {
 	p.mu.Lock()
 	p.asked++
-	g := &Grant{p: p, ID: strings.ToLower(p.Name) + strconv.Itoa(p.asked), Key: key, waits: true, lost: make(chan struct{})}
+	g := &Grant{p: p, ID: strings.ToLower(p.Name) + strconv.Itoa(p.asked), Key: key, lost: make(chan struct{})}
 	g.asked = time.Now()
 	g.extended(g.asked)
 	p.grants[g.ID] = g
 	p.mu.Unlock()
 	p.believe(history.Request, g, "")
-	answer := p.expect(g.ID)
+	answer := p.expect(g.ID, protocol.Acquire)
 	request := protocol.Request{Type: protocol.Acquire, ID: g.ID, Key: key, WaitMS: wait.Milliseconds(), LeaseMS: p.Lease.Milliseconds()}
 	p.send(request, p.Scaled(Answering))
 	return func(ctx context.Context) (*Grant, error) {
@@ -272,14 +320,12 @@ func (p *Program) Begin(key string, wait time.Duration) (granted func(context.Co
 		switch {
 		case err != nil:
 			return nil, err
-		case a.Type == protocol.Granted:
-			return g, nil
 		case a.Type == protocol.Refused:
-			return nil, nil
+			return nil, fmt.Errorf("%s %w: %s", p.Name, ErrRefused, cmp.Or(a.Reason, "without a reason"))
 		case a.Type == protocol.Error:
 			return nil, fmt.Errorf("%s: %w: %s", p.Name, ErrAnswer, a.Text)
 		}
-		return nil, fmt.Errorf("%s: the program answered an acquire with %q", p.Name, a.Type)
+		return g, nil
 	}
 }
 
@@ -297,6 +343,7 @@ func (p *Program) String() string { return fmt.Sprintf("%s, process %d", p.Name,
 func (p *Program) Kill() {
 	p.mu.Lock()
 	owner := p.holds
+	p.ending = true
 	p.mu.Unlock()
 	kill(p.Trial, history.Event{Timeline: p.Name, Owner: owner}, p.running)
 }
@@ -332,7 +379,6 @@ type Grant struct {
 
 	p     *Program
 	asked time.Time
-	waits bool          // its acquire has no answer
 	until time.Time     // its lease ends, unless it is renewed, not before that
 	lost  chan struct{} // closed when the program has told of the loss
 }
@@ -382,7 +428,7 @@ func (g *Grant) AwaitLoss(ctx context.Context, longest time.Duration) bool {
 // Release lets the program release the lock. It reports whether the program says that it did.
 func (g *Grant) Release(ctx context.Context) bool {
 	g.p.believe(history.Release, g, "")
-	a := g.change(protocol.Release, protocol.Released)(ctx)
+	a := g.change(protocol.Release)(ctx)
 	text := map[protocol.Type]string{protocol.NotHeld: history.Gone, protocol.Error: a.Text}[a.Type]
 	g.p.believe(history.Released, g, text)
 	return a.Type == protocol.Released
@@ -394,7 +440,7 @@ func (g *Grant) Extend(ctx context.Context) bool { return g.BeginExtend()(ctx) }
 // BeginExtend sends the request of Extend, and returns what waits for its answer. A program that is paused answers when it runs again.
 func (g *Grant) BeginExtend() (extended func(context.Context) bool) {
 	sent := time.Now()
-	answered := g.change(protocol.Extend, protocol.Granted)
+	answered := g.change(protocol.Extend)
 	return func(ctx context.Context) bool {
 		done := answered(ctx).Type == protocol.Granted
 		if done {
@@ -408,14 +454,14 @@ func (g *Grant) BeginExtend() (extended func(context.Context) bool) {
 
 // change sends a request about the grant, and returns what waits for its answer. An error is a usable answer of a program that a fault has
 // hit.
-func (g *Grant) change(request, done protocol.Type) func(context.Context) protocol.Answer {
+func (g *Grant) change(request protocol.Type) func(context.Context) protocol.Answer {
 	p := g.p
-	answer := p.expect(g.ID)
+	answer := p.expect(g.ID, request)
 	p.send(protocol.Request{Type: request, ID: g.ID}, p.Scaled(Answering))
 	return func(ctx context.Context) protocol.Answer {
 		a := p.await(ctx, g.ID, answer, p.Scaled(Answering))
-		if a.Type != done && a.Type != protocol.NotHeld && (a.Type != protocol.Error || !p.Hit) {
-			p.Must(fmt.Errorf("%s: the program answered a request %q with %q: %s", p.Name, request, a.Type, a.Text))
+		if a.Type == protocol.Error && !p.Hit {
+			p.Must(fmt.Errorf("%s: %w, to %s: %s", p.Name, ErrAnswer, request, a.Text))
 		}
 		return a
 	}

@@ -197,6 +197,8 @@ func (m *mutantLock) renew(ctx context.Context, r protocol.Request, owner string
 			return
 		case err == nil && renewed == 1:
 			good = asked
+		case m.mutant == "exits" && err != nil:
+			os.Exit(1)
 		case err == nil || time.Since(good) > r.Lease() || m.mutant == "renewal dies":
 			return
 		case m.mutant == "tied":

@@ -2,9 +2,11 @@ package try
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"locklab/experiments/agent"
@@ -19,14 +21,19 @@ type process struct {
 	*agent.Program
 	bench *bench
 	wires []*stack.Proxy
+	named string // how its packets name the key
 }
 
 // start starts a copy of the program, and connects it.
 func (b *bench) start(ctx context.Context, name string) *process {
-	copied, hello := agent.Launch(ctx, b.Trial, name, func(process string) (*stack.Dialogue, error) {
+	copied, hello, err := agent.Launch(ctx, b.Trial, name, func(process string) (*stack.Dialogue, error) {
 		return b.Stack.Program(process, b.program.Argv...)
 	})
-	b.Must(b.program.sameAs(hello))
+	if err == nil {
+		err = b.program.sameAs(hello)
+	}
+	b.mustGrant(err)
+	b.processes = append(b.processes, copied)
 	near, wires := b.servers.OverProxies()
 	b.Cleanup(func() error {
 		if line := copied.LastLine(); line != "" {
@@ -34,8 +41,20 @@ func (b *bench) start(ctx context.Context, name string) *process {
 		}
 		return nil
 	})
-	copied.Connect(ctx, near.Addrs, b.lease)
-	return &process{copied, b, wires}
+	ready, err := copied.Connect(ctx, near.Addrs, b.lease)
+	b.mustGrant(err)
+	return &process{copied, b, wires, cmp.Or(ready.Key, key)}
+}
+
+// mustGrant ends the trial with err, unless that is nil. When no copy was granted a lock yet, nothing can be tried, and the run ends.
+func (b *bench) mustGrant(err error) {
+	if s := b.program.session; err != nil && !s.granted.Load() {
+		if errors.Is(err, agent.ErrSilent) {
+			err = fmt.Errorf("%w; does it flush its stdout after each line?", err)
+		}
+		s.stop(fmt.Errorf("no lock was granted: %w", err))
+	}
+	b.Must(err)
 }
 
 // stderr is the name of the event with the last line that a copy has written there.
@@ -48,17 +67,30 @@ type held struct {
 	p     *process
 }
 
-// begin requests a key, and returns what waits for the answer: see [agent.Program.Begin].
-func (p *process) begin(key string, wait time.Duration) (granted func(context.Context) (*held, error)) {
+// request requests a key, and returns what waits for the answer: see [agent.Program.Begin].
+func (p *process) request(key string, wait time.Duration) (granted func(context.Context) (*held, error)) {
 	answer := p.Begin(key, wait)
 	return func(ctx context.Context) (*held, error) {
 		g, err := answer(ctx)
-		if g == nil {
+		if err != nil {
 			return nil, err
 		}
+		p.bench.program.session.granted.Store(true)
 		h := &held{clients.HolderElsewhere(p.Trial, p.Name, g.ID, g.Token), g, p}
 		h.Key = key
 		return h, nil
+	}
+}
+
+// begin is request, where a refusal is no error: nil.
+func (p *process) begin(key string, wait time.Duration) (granted func(context.Context) (*held, error)) {
+	answer := p.request(key, wait)
+	return func(ctx context.Context) (*held, error) {
+		h, err := answer(ctx)
+		if errors.Is(err, agent.ErrRefused) {
+			err = nil
+		}
+		return h, err
 	}
 }
 
@@ -91,41 +123,32 @@ func (h *held) follows(next *held, released time.Time) {
 // holds acquires a key that is free: a refusal ends the trial.
 func (p *process) holds(ctx context.Context, key string) *held {
 	h, err := p.settle(ctx, key)
-	switch {
-	case errors.Is(err, agent.ErrAnswer):
+	if err != nil {
 		err = fmt.Errorf("%s was not granted a key that is free: %w", p.Name, err)
-	case err == nil && h == nil:
-		err = fmt.Errorf("%s was not granted a key that is free: it was refused", p.Name)
 	}
-	p.Must(err)
+	p.bench.mustGrant(err)
 	return h
 }
 
-// settle requests a key until it is granted, for as long as a lease and some time more. nil: it is not granted. The error is ErrSilent, or
-// the last answer was an error.
+// settle requests a key until it is granted, for as long as a lease and some time more. The error is that of the last request. After a
+// fault of a server a copy may have lost its connection, so an early refusal or error is not the last word.
 func (p *process) settle(ctx context.Context, key string) (*held, error) {
-	for deadline := time.Now().Add(p.bench.settling()); ; {
-		h, err := p.begin(key, max(0, time.Until(deadline)))(ctx)
-		switch {
-		case errors.Is(err, agent.ErrSilent):
-			return nil, err
-		case !errors.Is(err, agent.ErrAnswer): // after a fault of a server any copy may have lost its connection
-			p.Must(err)
-		}
-		if h != nil || time.Now().After(deadline) {
+	for deadline := time.Now().Add(p.bench.settling()); ; pause(ctx, p.Lease/20) {
+		h, err := p.request(key, max(0, time.Until(deadline)))(ctx)
+		again := errors.Is(err, agent.ErrRefused) || errors.Is(err, agent.ErrAnswer)
+		if !again || time.Now().After(deadline) {
 			return h, err
 		}
-		pause(ctx, p.Lease/20) // it answered early: its connection may have ended
 	}
 }
 
 // release lets the program release the lock. It reports whether the program says that it did.
 func (h *held) release(ctx context.Context) bool { return h.grant.Release(ctx) }
 
-// cut closes the connections of a copy, and new ones, until mend.
-func (p *process) cut(ctx context.Context) {
+// cut closes connections of a copy, and new ones, until mend.
+func (p *process) cut(ctx context.Context, wires ...*stack.Proxy) {
 	p.Hit = true
-	for _, w := range p.wires {
+	for _, w := range wires {
 		p.Fault(p.Name, "connections closed", clients.EndProxy(ctx, p.Trial, w))
 	}
 }
@@ -140,15 +163,24 @@ func (p *process) mend() {
 const replyLost = "reply lost"
 
 // loseReply loses the reply to the next request of a copy that names the key, on each of its servers. The server executes the request.
-func (p *process) loseReply() {
+// The returned function ends the trial when there was no such request.
+func (p *process) loseReply() (mustBeLost func()) {
 	p.Hit = true
+	var lost atomic.Bool
 	named := func(request faultproxy.Chunk) bool {
-		return faultproxy.NoGreeting(request) && bytes.Contains(request.Data, []byte(key))
+		return faultproxy.NoGreeting(request) && bytes.Contains(request.Data, []byte(p.named))
 	}
 	for _, w := range p.wires {
 		w.LoseReply(named, func(reply faultproxy.Chunk) {
+			lost.Store(true)
 			p.Fault(p.Name, replyLost, fmt.Sprintf("the proxy received %q from the server and closed the connection", agent.Short(reply.Data)))
 		})
+	}
+	return func() {
+		if !lost.Load() {
+			p.Must(fmt.Errorf("no reply could be lost: no packet of %s to its servers contains %q; "+
+				"if the program hashes its keys, its ready must say the text (field key, see docs/protocol.md)", p.Name, p.named))
+		}
 	}
 }
 

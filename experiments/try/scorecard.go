@@ -2,6 +2,7 @@ package try
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,11 +23,12 @@ const (
 	Violated     State = "violated"
 	Inconclusive State = "inconclusive"
 	NotClaimed   State = "not claimed"
-	OnlyMeasured State = "measured" // the row judges nothing
+	NotTried     State = "not tried" // the run was stopped before its end
+	OnlyMeasured State = "measured"  // the row judges nothing
 )
 
 // States are all of them, in the order of the summary.
-var States = []State{Holds, Violated, Inconclusive, NotClaimed, OnlyMeasured}
+var States = []State{Holds, Violated, Inconclusive, NotTried, NotClaimed, OnlyMeasured}
 
 // Count is how many rows came to a state.
 func (c *Scorecard) Count(of State) (n int) {
@@ -55,7 +57,8 @@ type Scorecard struct {
 	Build   string              `json:"build"`
 	Pace    experiments.Pace    `json:"pace"`
 	Rows    []Score             `json:"rows"`
-	Verdict experiments.Verdict `json:"verdict"` // the worst of the rows that are claimed
+	Stopped string              `json:"stopped,omitempty"` // why not all rows were tried
+	Verdict experiments.Verdict `json:"verdict"`           // the worst of the rows that are claimed
 	Took    float64             `json:"took_s"`
 	Ended   time.Time           `json:"at"`
 	Report  string              `json:"report,omitempty"` // the page
@@ -96,10 +99,14 @@ func Chosen(ids []string) (rows []Row, err error) {
 	return rows, nil
 }
 
-// Run tries rows on a program, so many at a time. The events of their runs are told as the options say.
+// Run tries rows on a program, so many at a time. The events of their runs are told as the options say. It stops when ctx ends, and after
+// the first row that could not begin because the program grants nothing. The rows that are done by then are on the scorecard.
 func Run(ctx context.Context, p Program, rows []Row, parallel int, o experiments.Options) *Scorecard {
 	began := time.Now()
 	o.Once = true
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	p.session = &session{stop: stop}
 	card := &Scorecard{Name: p.Claims.Name, Program: p.Argv, Claims: p.Claims, Build: o.Build, Pace: o.Pace}
 	card.Server = stack.ServerName(p.Claims.Store, o.Real)
 	runs := experiments.RunAll(ctx, p.Experiments(rows), parallel, func(e experiments.Experiment) experiments.Result {
@@ -113,6 +120,12 @@ func Run(ctx context.Context, p Program, rows []Row, parallel int, o experiments
 		}
 		card.Rows = append(card.Rows, ScoreOf(runs[i].Saved, rows))
 	}
+	if stopped := context.Cause(ctx); stopped != nil && card.Count(NotTried) > 0 {
+		card.Stopped = stopped.Error()
+		if errors.Is(stopped, context.Canceled) {
+			card.Stopped = "it was interrupted"
+		}
+	}
 	card.Verdict, card.Took = card.verdict(), time.Since(began).Seconds()
 	card.Ended = began.Add(time.Duration(card.Took * float64(time.Second))).UTC()
 	return card
@@ -123,7 +136,7 @@ func (c *Scorecard) verdict() experiments.Verdict {
 	switch tried := len(c.Runs()); {
 	case c.Count(Violated) > 0:
 		return experiments.Unexpected
-	case c.Count(Inconclusive) > 0 || tried == 0:
+	case c.Count(Inconclusive) > 0 || c.Stopped != "" || tried == 0:
 		return experiments.Inconclusive
 	}
 	return experiments.AsExpected
@@ -141,6 +154,8 @@ func ScoreOf(s experiments.Saved, rows []Row) Score {
 	case state == "" && control >= 0:
 		v := s.Judgement.Variants[control]
 		state, why = Violated, fmt.Sprintf("%s: %s", v.Name, v.Violation.What)
+	case state == "" && (s.Record.Interrupted || s.Record.Began.IsZero()):
+		state, why = NotTried, ""
 	case state == "":
 		state = Inconclusive
 	case state == Holds && row.Measures:
@@ -161,7 +176,7 @@ func ScoreOf(s experiments.Saved, rows []Row) Score {
 // Runs are the records of the rows that were tried.
 func (c *Scorecard) Runs() (all []experiments.Saved) {
 	for _, row := range c.Rows {
-		if row.State != NotClaimed {
+		if row.State != NotClaimed && row.State != NotTried {
 			all = append(all, row.Saved)
 		}
 	}

@@ -12,6 +12,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	"locklab/experiments"
@@ -33,6 +35,14 @@ const (
 type Program struct {
 	Argv   []string
 	Claims protocol.Claims
+
+	session *session
+}
+
+// session is a run of rows on a program.
+type session struct {
+	granted atomic.Bool // some copy was granted a lock
+	stop    func(why error)
 }
 
 // Ask starts the program once and reads what it claims. The error says what is wrong with the program.
@@ -121,9 +131,10 @@ func (p Program) sameAs(a protocol.Answer) error {
 // bench is what a trial of a program acts with: its servers, and the lease.
 type bench struct {
 	*experiments.Trial
-	program Program
-	servers *clients.Servers
-	lease   time.Duration
+	program   Program
+	servers   *clients.Servers
+	lease     time.Duration
+	processes []*agent.Program
 }
 
 // run makes a scenario of the engine from one of a bench.
@@ -134,7 +145,21 @@ func (p Program) run(scenario func(ctx context.Context, b *bench)) experiments.S
 			b.lease = fixed
 		}
 		b.servers = clients.StartLock(ctx, t, p.Claims.Store)
+		defer b.findEnded()
 		scenario(ctx, b)
+	}
+}
+
+// findEnded records as a violation that a copy has ended by itself after a fault: whatever it promised, it keeps no more.
+func (b *bench) findEnded() {
+	faults := slices.DeleteFunc(b.Events(), func(e history.Event) bool { return e.Kind != history.Fault })
+	if len(faults) == 0 {
+		return
+	}
+	for _, p := range b.processes {
+		if how := p.EndedItself(); how != nil {
+			b.violates(p.Name, "%s, after a fault (%s)", how, faults[len(faults)-1].Text)
+		}
 	}
 }
 

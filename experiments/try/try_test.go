@@ -3,6 +3,7 @@ package try_test
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -71,7 +72,9 @@ var mutants = []struct{ defect, row string }{
 	{"polls", "T20"},       // it claims messages
 	{"needs all", "T16"},   // of five servers
 	{"needs one", "T17"},
+	{"quorum", "T17"},               // no lock over five servers is safe from a server that forgets
 	{"patient with servers", "T18"}, // it waits for each answer
+	{"exits", "T09"},                // when a renewal fails, its process ends
 }
 
 // busy is the pace of this machine now.
@@ -186,7 +189,7 @@ func TestNewerRowsCount(t *testing.T) {
 func TestASoundQuorumHolds(t *testing.T) {
 	testenv.Slow(t)
 	t.Parallel()
-	for _, row := range triedTwice(t, "quorum", "T16", "T17", "T18").Rows {
+	for _, row := range triedTwice(t, "quorum", "T16", "T18").Rows {
 		if row.State != try.Holds {
 			t.Errorf("%s is %s: %s", row.ID, row.State, row.Why)
 		}
@@ -240,9 +243,22 @@ func TestTheStoresAreKindsOfServers(t *testing.T) {
 
 // hostiles are programs that do not keep to the protocol.
 var hostiles = map[string]func(){
-	"garbage": func() { fmt.Println("INFO connected") },
-	"silent":  func() { hello(); ready(); stay() },
-	"crash":   func() { hello(); fmt.Fprintln(os.Stderr, "first\nno such server"); os.Exit(3) },
+	"garbage":  func() { fmt.Println("INFO connected") },
+	"silent":   func() { hello(); ready(); stay() },
+	"no ready": func() { hello(); stay() },
+	"refuses": func() {
+		hello()
+		ready()
+		for answer(`{"type":"refused","id":"%s","reason":"maintenance until Monday"}`) {
+		}
+	},
+	"twice": func() {
+		hello()
+		ready()
+		for answer(`{"type":"granted","id":"%s"}`) {
+		}
+	},
+	"crash": func() { hello(); fmt.Fprintln(os.Stderr, "first\nno such server"); os.Exit(3) },
 	"noise": func() { // on stderr
 		hello()
 		fmt.Fprint(os.Stderr, strings.Repeat("a line of a debugger\n", 100_000), "the end\n")
@@ -283,27 +299,76 @@ func ready() { // after the start
 	_, _ = requests.ReadString(10)
 	fmt.Println(`{"type":"ready"}`)
 }
+
+// answer reads a request, and answers it with its id.
+func answer(line string) bool {
+	var r protocol.Request
+	text, err := requests.ReadBytes('\n')
+	if err != nil || json.Unmarshal(text, &r) != nil || r.ID == "" {
+		return false
+	}
+	fmt.Printf(line+"\n", r.ID)
+	return true
+}
+
 func stay() { time.Sleep(time.Hour) }
+
+// A program that grants nothing costs one row, and the scorecard says why.
+func TestAProgramThatGrantsNothingStopsTheRun(t *testing.T) {
+	testenv.Slow(t)
+	t.Parallel()
+	for name, says := range map[string]string{
+		"silent": "does it flush its stdout after each line", "no ready": `"ready"`, "refuses": "maintenance until Monday",
+		"crash": "has ended with exit status 3",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			card := tried(t, name, 1)
+			if !strings.Contains(card.Stopped, says) || card.Count(try.NotTried) < 10 || card.Verdict != experiments.Inconclusive {
+				t.Errorf("stopped because %q: %v", card.Stopped, states(card))
+			}
+		})
+	}
+}
+
+// Rows that are done when the run is interrupted are on the scorecard.
+func TestAnInterruptedRunKeepsItsRows(t *testing.T) {
+	testenv.Slow(t)
+	t.Parallel()
+	p, err := try.Ask(t.Context(), []string{"/usr/bin/env", asProgram + "=none", os.Args[0]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := try.Chosen([]string{"T03", "T04"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, interrupt := context.WithCancel(t.Context())
+	o := experiments.Options{Pace: pace(t), Real: stack.RealRedis(), Tell: func(e experiments.Event) {
+		if _, done := e.(experiments.Finished); done {
+			interrupt()
+		}
+	}}
+	card := try.Run(ctx, p, rows, 1, o)
+	if card.Count(try.Holds) != 1 || card.Count(try.NotTried) != 1 || card.Stopped == "" {
+		t.Errorf("stopped because %q: %v", card.Stopped, states(card))
+	}
+}
 
 // A program that breaks the protocol gets a sentence, and the lab does not hang.
 func TestHostilePrograms(t *testing.T) {
 	testenv.Slow(t)
 	t.Parallel()
 	for name, says := range map[string]string{
-		"crash": `the last line of its stderr is "no such server"`, "noise": `the last line of its stderr is "the end"`,
-		"flood":        "no request with that id",
-		"endless line": "a line of more than 65536 bytes",
-		"silent":       "has not answered", "another answer": "no request with that id", "unknown loss": "never granted a lock with that id",
-		"two losses": "one loss twice", "a child": "the program has ended",
+		"noise": "has ended with exit status 1", "flood": "no request with that id", "endless line": "a line of more than 65536 bytes",
+		"another answer": "no request with that id", "unknown loss": "never granted a lock with that id", "two losses": "one loss twice",
+		"a child": "the program has ended", "twice": "is an earlier request answered twice?",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			card := tried(t, name, 1, "T02")
-			if row := card.Rows[0]; row.State != try.Inconclusive || !strings.Contains(row.Why, says) {
-				t.Errorf("%v does not say %q", states(card), says)
-			}
-			if said := map[string]string{"crash": "no such server", "noise": "the end"}[name]; card.Rows[0].Stderr != said {
-				t.Errorf("the last line on stderr is %q, want %q", card.Rows[0].Stderr, said)
+			if row := card.Rows[0]; row.State == try.Holds || !strings.Contains(row.Why+card.Stopped, says) {
+				t.Errorf("%v, stopped because %q, does not say %q", states(card), card.Stopped, says)
 			}
 		})
 	}

@@ -72,6 +72,7 @@ type Answer struct {
 	UntilMS int64  `json:"until_ms,omitempty"`     // how long the grant is good from now, as far as the program knows
 	Reason  string `json:"reason,omitempty"`       // of Refused and Lost
 	Text    string `json:"text,omitempty"`         // of Error
+	Key     string `json:"key,omitempty"`          // of Ready
 	*Claims        // of Hello
 }
 
