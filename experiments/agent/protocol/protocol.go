@@ -6,13 +6,7 @@
 package protocol
 
 import (
-	"bytes"
 	_ "embed"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"slices"
-	"strings"
 	"time"
 )
 
@@ -70,6 +64,7 @@ type Answer struct {
 	ID      string `json:"id,omitempty"`
 	Token   uint64 `json:"token,omitempty,string"` // fencing token; a string, because JavaScript rounds large numbers
 	UntilMS int64  `json:"until_ms,omitempty"`     // how long the grant is good from now, as far as the program knows
+	Key     string `json:"key,omitempty"`          // of Ready: by it the lab recognises the key in the packets to the servers
 	Reason  string `json:"reason,omitempty"`       // of Refused and Lost
 	Text    string `json:"text,omitempty"`         // of Error
 	Key     string `json:"key,omitempty"`          // of Ready
@@ -88,6 +83,8 @@ type Claims struct {
 	Tells    bool   `json:"tells_loss,omitempty"`       // it sends Lost
 	Extends  bool   `json:"extends,omitempty"`          // it serves Extend
 	Messages bool   `json:"waits_by_message,omitempty"` // a waiter is notified, and does not poll
+
+	Key string `json:"-"` // Serve sends it with Ready: see Answer.Key. Empty: the program sends the key itself
 }
 
 // The servers that the lab starts for a program.
@@ -104,43 +101,3 @@ const (
 var Stores = []string{Redis, RedLock, Database, ZooKeeper, Etcd, Memcached}
 
 var answers = []Type{Hello, Ready, Granted, Refused, Released, NotHeld, Error, Lost}
-
-// Parse reads a line of the program. The error says what is wrong with it.
-func Parse(line []byte) (a Answer, err error) {
-	strict := json.NewDecoder(bytes.NewReader(line))
-	strict.DisallowUnknownFields()
-	if err = strict.Decode(&a); err == nil && strict.More() {
-		err = errors.New("it has more than one object")
-	}
-	switch {
-	case err != nil && strings.Contains(err.Error(), "into uint64"):
-		return a, fmt.Errorf("its token must be a positive whole number, written as a string: %w", err)
-	case err != nil:
-		return a, fmt.Errorf("it is no JSON object of the protocol (logs belong on stderr): %w", err)
-	}
-	switch {
-	case !slices.Contains(answers, a.Type):
-		return a, fmt.Errorf("no answer has the type %q", a.Type)
-	case a.Type == Hello && a.Claims == nil:
-		return a, errors.New("hello needs protocol, name, pid and store")
-	case a.Type == Hello:
-		return a, a.check()
-	case a.Type != Ready && a.Type != Error && a.ID == "":
-		return a, fmt.Errorf("%s needs the id of its request", a.Type)
-	}
-	return a, nil
-}
-
-func (c *Claims) check() error {
-	switch {
-	case c.Protocol != Version:
-		return fmt.Errorf("hello has protocol %d, and this lab speaks %d", c.Protocol, Version)
-	case !slices.Contains(Stores, c.Store):
-		return fmt.Errorf("hello has store %q; allowed are %s", c.Store, strings.Join(Stores, ", "))
-	case c.Name == "":
-		return errors.New("hello needs a name")
-	case c.PID <= 0:
-		return errors.New("hello needs the pid of the process")
-	}
-	return nil
-}

@@ -57,7 +57,7 @@ func Serve(in io.Reader, out io.Writer, claims Claims, open func(start Request) 
 				s.send(Answer{Type: Error, Text: err.Error()})
 				continue
 			}
-			s.send(Answer{Type: Ready})
+			s.send(Answer{Type: Ready, Key: claims.Key})
 		case Acquire:
 			go s.acquire(r)
 		default:
@@ -97,7 +97,8 @@ func (s *server) acquire(r Request) {
 	s.mu.Lock()
 	s.held[r.ID] = h
 	s.mu.Unlock()
-	s.send(Answer{Type: Granted, ID: r.ID, Token: h.Token, UntilMS: h.Until.Milliseconds()})
+	until := min(max(0, h.Until.Milliseconds()), longestUntil)
+	s.send(Answer{Type: Granted, ID: r.ID, Token: h.Token, UntilMS: until})
 	if h.Lost != nil {
 		if reason, lost := <-h.Lost; lost {
 			s.send(Answer{Type: Lost, ID: r.ID, Reason: reason})
