@@ -2,6 +2,7 @@ package try_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"net"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"locklab/experiments/agent/protocol"
+	"locklab/experiments/clients"
 )
 
 // The programs of this file poll, as a wrapper of a company does. A sleep here is a pause of a program, and no wait of a test.
@@ -22,11 +24,20 @@ func serveMutant(name string) {
 	claims := protocol.Claims{
 		Name: "mutant " + name, Store: protocol.Redis, Renews: !unrenewed, Tokens: true, Tells: true, Extends: true, Messages: mutant == "polls",
 	}
+	if mutant == "hashes" {
+		claims.Key = hashed(clients.LockKey)
+	}
 	err := protocol.Serve(os.Stdin, os.Stdout, claims, func(start protocol.Request) (protocol.Lock, error) {
 		m := &mutantLock{mutant: mutant, unrenewed: unrenewed, Client: redis.NewClient(&redis.Options{
 			Addr: start.Servers[0], MaxRetries: -1, DisableIdentity: true,
 			ReadTimeout: start.Lease() / 2, DialTimeout: start.Lease() / 2, PoolSize: 20,
 		})}
+		if strings.HasPrefix(mutant, "hashes") {
+			return func(ctx context.Context, r protocol.Request) (protocol.Held, error) {
+				r.Key = hashed(r.Key)
+				return m.acquire(ctx, r)
+			}, nil
+		}
 		return m.acquire, nil
 	})
 	if err != nil {
@@ -34,6 +45,8 @@ func serveMutant(name string) {
 		os.Exit(1)
 	}
 }
+
+func hashed(key string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(key))) }
 
 type mutantLock struct {
 	*redis.Client

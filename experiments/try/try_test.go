@@ -159,6 +159,22 @@ func TestASoundLockWithoutRenewalHolds(t *testing.T) {
 	}
 }
 
+// A lock that hashes its keys is judged when its ready has the hash. Otherwise the scorecard says what is missing.
+func TestALockThatHashesItsKeys(t *testing.T) {
+	testenv.Slow(t)
+	t.Parallel()
+	for _, row := range triedTwice(t, "hashes", "T07", "T08").Rows {
+		if row.State != try.Holds {
+			t.Errorf("%s is %s: %s", row.ID, row.State, row.Why)
+		}
+	}
+	for _, row := range tried(t, "hashes and does not say so", pace(t), "T07", "T08").Rows {
+		if row.State != try.Inconclusive || !strings.Contains(row.Why, "field key") {
+			t.Errorf("%s is %s: %s", row.ID, row.State, row.Why)
+		}
+	}
+}
+
 // An extension that is answered late is no defect: the lab releases after the answer.
 func TestASlowExtensionHolds(t *testing.T) {
 	testenv.Slow(t)

@@ -48,9 +48,15 @@ var (
 var fields = map[Type][]field{
 	Hello: {
 		{"protocol", value{fmt.Sprintf("%d, which this lab speaks", Version), wholeFrom(Version, Version)}, true},
-		{"name", some, true}, {"pid", whole(1, math.MaxInt32), true}, {"store", store, true},
-		{"fixed_lease_ms", lease, false}, {"renews", flag, false}, {"tokens", flag, false}, {"tells_loss", flag, false},
-		{"extends", flag, false}, {"waits_by_message", flag, false},
+		{"name", some, true},
+		{"pid", whole(1, math.MaxInt32), true},
+		{"store", store, true},
+		{"fixed_lease_ms", lease, false},
+		{"renews", flag, false},
+		{"tokens", flag, false},
+		{"tells_loss", flag, false},
+		{"extends", flag, false},
+		{"waits_by_message", flag, false},
 	},
 	Ready:    {{"key", some, false}},
 	Granted:  {id, {"token", token, false}, {"until_ms", whole(0, longestUntil), false}},

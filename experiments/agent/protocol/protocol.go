@@ -63,11 +63,10 @@ type Answer struct {
 	Type    Type   `json:"type"`
 	ID      string `json:"id,omitempty"`
 	Token   uint64 `json:"token,omitempty,string"` // fencing token; a string, because JavaScript rounds large numbers
-	UntilMS int64  `json:"until_ms,omitempty"`     // how long the grant is good from now, as far as the program knows
+	UntilMS int64  `json:"until_ms,omitempty"`     // how long the grant is good, from this answer, as far as the program knows
 	Key     string `json:"key,omitempty"`          // of Ready: by it the lab recognises the key in the packets to the servers
 	Reason  string `json:"reason,omitempty"`       // of Refused and Lost
 	Text    string `json:"text,omitempty"`         // of Error
-	Key     string `json:"key,omitempty"`          // of Ready
 	*Claims        // of Hello
 }
 
