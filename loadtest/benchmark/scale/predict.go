@@ -38,16 +38,13 @@ func (c check) off() float64 { return (c.predicted/c.measured - 1) * 100 }
 type prediction struct {
 	roundTrip float64
 	keys      int
-	one, more outcome // one master, and a cluster
-	alone     []pair  // the same two with the figures of each repetition alone, if there are several
+	outcomes  []pair // one for each repetition whose figures calibrate the model
 }
 
-// pair is what one master and a cluster carry, in sections per second.
-type pair struct{ one, more float64 }
+// pair is the outcome of one master, and of a cluster.
+type pair struct{ one, more outcome }
 
-func (p pair) gain() float64 { return p.more / p.one }
-
-func (p prediction) gain() float64 { return p.more.rate / p.one.rate }
+func (p pair) gain() float64 { return p.more.rate / p.one.rate }
 
 // simulated is what the model says.
 type simulated struct {
@@ -68,16 +65,16 @@ func simulate(saved benchfile.Saved) (s simulated, err error) {
 	}
 	s.steps = [3]step{c.step(c.section), c.step(c.handOver), c.step(c.eachMore)}
 	s.checks = c.checks(saved.Runs, saved.Header.Processors)
-	alone := calibratedAlone(saved.Runs)
+	calibrations := calibrateEach(saved.Runs)
+	if len(calibrations) == 0 { // no repetition has all four rows
+		calibrations = []calibrated{c}
+	}
 	for _, trip := range roundTrips {
 		for _, k := range farKeys {
 			p := prediction{roundTrip: trip, keys: k}
-			far := func(of calibrated, masters int) outcome {
-				return of.far(runner.KeyProcesses, k, masters, trip).run(counts)
-			}
-			p.one, p.more = far(c, 1), far(c, cluster)
-			for _, of := range alone {
-				p.alone = append(p.alone, pair{far(of, 1).rate, far(of, cluster).rate})
+			for _, c := range calibrations {
+				far := func(masters int) outcome { return c.far(runner.KeyProcesses, k, masters, trip).run(counts) }
+				p.outcomes = append(p.outcomes, pair{far(1), far(cluster)})
 			}
 			s.far = append(s.far, p)
 		}
@@ -85,18 +82,14 @@ func simulate(saved benchfile.Saved) (s simulated, err error) {
 	return s, nil
 }
 
-// calibratedAlone is the model with the figures of each repetition alone, if there are several: how far the predictions can be trusted.
-func calibratedAlone(all benchfile.Runs) (alone []calibrated) {
-	split := repetitions(all)
-	if len(split) < 2 {
-		return nil
-	}
-	for _, runs := range split {
+// calibrateEach calibrates the model with each repetition alone. How much the predictions differ says how far to trust them.
+func calibrateEach(all benchfile.Runs) (each []calibrated) {
+	for _, runs := range repetitions(all) {
 		if c, ok := calibrate(runs); ok {
-			alone = append(alone, c)
+			each = append(each, c)
 		}
 	}
-	return alone
+	return each
 }
 
 // checks compares the model with measured rows, without those whose rates it was made with. Of the row of busyKeys it has the processor
@@ -152,11 +145,14 @@ func checkTable(checks []check) string {
 func farTable(far []prediction) string {
 	var rows [][]string
 	for _, p := range far {
+		one := func(of func(outcome) float64) func(pair) float64 { return func(p pair) float64 { return of(p.one) } }
+		rate := one(func(o outcome) float64 { return o.rate })
 		rows = append(rows, []string{
-			benchfile.Digits(p.roundTrip / 1e3), strconv.Itoa(p.keys),
-			round(p.one.rate) + inBrackets(p.span(func(of pair) float64 { return of.one }, round)),
-			benchfile.Digits(p.one.perTurn), percent(p.one.redis), benchfile.Digits(p.one.clients), round(p.more.rate),
-			benchfile.Digits(p.gain()) + inBrackets(p.span(pair.gain, benchfile.Digits)),
+			benchfile.Digits(p.roundTrip / 1e3), strconv.Itoa(p.keys), p.withRange(rate, round),
+			benchfile.Digits(p.median(one(func(o outcome) float64 { return o.perTurn }))),
+			percent(p.median(one(func(o outcome) float64 { return o.redis }))),
+			benchfile.Digits(p.median(one(func(o outcome) float64 { return o.clients }))),
+			round(p.median(func(of pair) float64 { return of.more.rate })), p.withRange(pair.gain, benchfile.Digits),
 		})
 	}
 	return marked.Table(0, []string{
@@ -165,27 +161,24 @@ func farTable(far []prediction) string {
 	}, rows)
 }
 
-// span is the range of a figure over the repetitions; "": there is none, or it is one number.
-func (p prediction) span(of func(pair) float64, text func(float64) string) string {
-	var values []float64
-	for _, a := range p.alone {
-		values = append(values, of(a))
+func (p prediction) figures(of func(pair) float64) (values []float64) {
+	for _, o := range p.outcomes {
+		values = append(values, of(o))
 	}
-	if len(values) < 2 {
-		return ""
-	}
-	least, most := text(slices.Min(values)), text(slices.Max(values))
-	if least == most {
-		return ""
-	}
-	return least + " to " + most
+	return values
 }
 
-func inBrackets(span string) string {
-	if span == "" {
-		return ""
+func (p prediction) median(of func(pair) float64) float64 { return benchfile.Median(p.figures(of)) }
+
+// withRange is the median of a figure over the repetitions, with the smallest and the largest in brackets where they differ. The median
+// is taken of the same values as the range, so it lies inside.
+func (p prediction) withRange(of func(pair) float64, text func(float64) string) string {
+	values := p.figures(of)
+	least, most := text(slices.Min(values)), text(slices.Max(values))
+	if least == most {
+		return least
 	}
-	return " (" + span + ")"
+	return fmt.Sprintf("%s (%s to %s)", text(benchfile.Median(values)), least, most)
 }
 
 func percent(part float64) string { return fmt.Sprintf("%.0f %%", part*100) }
