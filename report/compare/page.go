@@ -77,7 +77,10 @@ func cells(name string, all []Cell) []string {
 }
 
 // others are libraries that the benchmark measures beside v3.
-var others = []string{"rueidislock", "redsync", "redsync5", "redislock", "redisson", "redisson-fair", "etcd"}
+var others = []string{
+	"rueidislock", "rueidislock-mutex", "redsync", "redsync-mutex", "redsync5", "redislock", "redislock-mutex", "redisson", "redisson-fair",
+	"etcd", "etcd-mutex",
+}
 
 // libraries is the table of what the benchmark says of other libraries.
 func (c Comparison) libraries() string {

@@ -52,7 +52,7 @@ const answersWithin = 5 * time.Second
 
 // serverOf is the kind of server on which a lock is kept; false: on Redis, or nowhere.
 func serverOf(lock string) (server versions.Server, counts bool) {
-	lock = strings.TrimSuffix(lock, bare)
+	lock = strings.TrimSuffix(strings.TrimSuffix(lock, bare), mutex)
 	server, others := theirs[lock]
 	if v, ours := versions.Find(lock); ours && !others {
 		server = v.Needs

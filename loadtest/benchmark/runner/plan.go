@@ -32,6 +32,9 @@ func (w Workload) Takes() time.Duration { return time.Second + w.Lasts }
 // hanging ends the name of a lock that runs while two of its five nodes are stopped.
 const hanging = "-hang"
 
+// mutex ends the name of a library behind a mutex in each process.
+const mutex = "-mutex"
+
 // Locks in the order of the page.
 var (
 	bounds  = []string{"limit", "local"}
@@ -39,7 +42,8 @@ var (
 	turns   = []string{"ours-1", "ours-4", "ours-16"} // with HandOff.Count of so many
 	redlock = []string{"redlock"}
 	quick   = []string{"rueidislock", "redsync", "redislock", "redisson", "etcd"}
-	named   = slices.Concat(own, turns, redlock, quick, []string{ // --only adds them to any workload
+	queued  = []string{"rueidislock" + mutex, "redsync" + mutex, "redislock" + mutex, "etcd" + mutex}
+	named   = slices.Concat(own, turns, redlock, quick, queued, []string{ // --only adds them to any workload
 		"bare", "redlock" + bare, "redisson-fair", "redsync5", "redsync5" + hanging,
 	}, backends)
 	backends = []string{"v5", "v5" + bare, "GET_LOCK", "v6", "v6" + bare, "zk.Lock", "v7", "v7" + bare, "etcd", "v8", "v8" + bare}
@@ -79,9 +83,9 @@ func Plan() []Workload {
 			Name: "uncontended", Times: 3, Kind: worker.Uncontended, Processes: 1, Waiters: 1, Lasts: 250 * time.Millisecond,
 			Locks: slices.Concat([]string{"ping", "bare"}, own, quick, redlock),
 		},
-		burst("burst", 666, 3, bounds, own, quick, []string{"redisson-fair", "redsync5"}, redlock),
+		burst("burst", 666, 3, bounds, own, quick, queued, []string{"redisson-fair", "redsync5"}, redlock),
 		burst("burst-4000", 4000, 2, bounds, own),
-		sustained("sustained", 2, 64, bounds, own, quick, redlock),
+		sustained("sustained", 2, 64, bounds, own, quick, queued, redlock),
 		processes8(),
 		processes32(),
 		sustained("8x1", 8, 8, bounds, own),
@@ -131,7 +135,7 @@ func onBackends() []Workload {
 // Round lists the rows of run number again (from 0) of repetition rep. Fast rows are measured Times times, because their runs are so short
 // that one late wake-up by the scheduler shows. Slow rows are measured once in every second repetition.
 func (w Workload) Round(rep, again int) []string {
-	slow := []string{"redisson", "redisson-fair", "redislock", "redsync5", "redsync", "etcd", "zk.Lock", "GET_LOCK"}
+	slow := []string{"redisson", "redisson-fair", "redislock", "redsync5", "redsync", "etcd", "etcd" + mutex, "zk.Lock", "GET_LOCK"}
 	return slices.DeleteFunc(slices.Clone(w.Locks), func(lock string) bool {
 		isSlow := slices.Contains(slow, lock) || strings.HasSuffix(lock, bare) || w.Beside != ""
 		return w.Name != "uncontended" && isSlow && (again > 0 || rep%2 == 1)

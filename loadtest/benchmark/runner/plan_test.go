@@ -101,7 +101,10 @@ func TestServerOf(t *testing.T) {
 	if len(used) != len(counters) {
 		t.Errorf("%d kinds of server are used, and there are %d", len(used), len(counters))
 	}
-	for _, lock := range slices.Concat(bounds, own, redlock, []string{"bare", "redlock" + bare, "redsync", "v3"}) {
+	if server, _ := serverOf("etcd" + mutex); server != versions.Etcd {
+		t.Errorf("etcd behind a mutex: %q", server)
+	}
+	for _, lock := range slices.Concat(bounds, own, redlock, []string{"redsync" + mutex, "bare", "redlock" + bare, "redsync", "v3"}) {
 		if server, needed := serverOf(lock); needed {
 			t.Errorf("%s: %q", lock, server)
 		}

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -29,6 +30,10 @@ const (
 // open opens the lock called name for a process with that many waiters. The caller must call closer, which closes what the lock has opened,
 // but not the clients of s.
 func open(name string, s servers, waiters int) (lock Lock, closer func() error, err error) {
+	if library, behind := strings.CutSuffix(name, mutex); behind {
+		lock, closer, err = open(library, s, 1)
+		return behindMutex(lock), closer, err
+	}
 	closer = func() error { return nil }
 	switch name {
 	case "limit", "local":
@@ -61,6 +66,25 @@ func open(name string, s servers, waiters int) (lock Lock, closer func() error, 
 		return o.open(s)
 	}
 	return lock, closer, err
+}
+
+// mutex ends the name of a library behind a mutex in each process.
+const mutex = "-mutex"
+
+// behindMutex lets one goroutine of the process at a time ask for a key, as a program does that has a mutex in front of its library.
+func behindMutex(lock Lock) Lock {
+	inside := local()
+	return func(ctx context.Context, key string) (func() error, error) {
+		leave, err := inside(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		unlock, err := lock(ctx, key)
+		if err != nil {
+			return nil, errors.Join(err, leave())
+		}
+		return func() error { return errors.Join(unlock(), leave()) }, nil
+	}
 }
 
 // ping is no lock but a measure: one round trip.

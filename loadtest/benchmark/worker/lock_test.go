@@ -2,7 +2,9 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"locklab/internal/testenv"
@@ -64,8 +66,34 @@ func excludes(t *testing.T, lock Lock) {
 	}
 }
 
+// One goroutine of the process at a time asks the library for a key. One that is refused lets the next one ask; another key does not wait.
+func TestBehindMutex(t *testing.T) {
+	var asking atomic.Int32
+	refused := errors.New("refused")
+	lock := behindMutex(func(_ context.Context, key string) (func() error, error) {
+		if key == "refused" {
+			return nil, refused
+		}
+		if asking.Add(1) != 1 && key == "key" {
+			t.Error("two ask for one key")
+		}
+		return func() error { asking.Add(-1); return nil }, nil
+	})
+	excludes(t, lock)
+	for range 2 {
+		if _, err := lock(t.Context(), "refused"); !errors.Is(err, refused) {
+			t.Errorf("got %v", err)
+		}
+	}
+	for _, key := range []string{"a", "b"} {
+		if _, err := lock(t.Context(), key); err != nil {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
+}
+
 func TestUnknownLock(t *testing.T) {
-	for _, name := range []string{"v9", "v9" + bare, "dance"} {
+	for _, name := range []string{"v9", "v9" + bare, "dance", "dance" + mutex} {
 		if _, _, err := open(name, servers{}, 1); err == nil {
 			t.Errorf("%s: no error", name)
 		}
