@@ -33,9 +33,9 @@ func (s *Stack) Dialogue(role, name string) (*Dialogue, error) {
 	return s.talk(s.inRole(role, command{name: name}))
 }
 
-// Program starts another program, as Dialogue does.
+// Program starts another program, as Dialogue does. It has no log on the disk: only the end of its stderr is kept.
 func (s *Stack) Program(name string, argv ...string) (*Dialogue, error) {
-	return s.talk(command{name: name, argv: argv})
+	return s.talk(command{name: name, argv: argv, foreign: true})
 }
 
 func (s *Stack) talk(c command) (*Dialogue, error) {

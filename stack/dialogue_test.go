@@ -6,6 +6,11 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -68,5 +73,56 @@ func TestTheChildrenOfAProgramEndWithIt(t *testing.T) {
 			t.Fatalf("%s: the child goes on", way)
 		}
 		_ = w.Out.Close()
+	}
+}
+
+// Whatever a program writes to its stderr, it takes no disk, and its last lines are known when it has ended.
+func TestTheStderrOfAProgramIsBounded(t *testing.T) {
+	s := testenv.Stack(t)
+	w, err := s.Program("program", "sh", "-c",
+		`head -c 20000000 /dev/zero | tr '\0' x >&2; for i in 1 2 3 4; do printf 'line %s\r\n' $i >&2; done; exit 3`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Out.Close()
+	if code := w.ExitCode(); code != 3 {
+		t.Errorf("exit status %d", code)
+	}
+	if lines := w.LastLines(2); strings.Join(lines, "|") != "line 3|line 4" || w.LastLine() != "line 4" {
+		t.Errorf("the last lines are %q, the last one is %q", lines, w.LastLine())
+	}
+	if lines := w.LastLines(5); len(lines) != 4 || len(lines[0]) > 210 || !strings.HasSuffix(lines[0], "x…") {
+		t.Errorf("a long line is %d bytes: %.300q", len(lines[0]), lines)
+	}
+	if files, err := os.ReadDir(s.Dir()); err != nil || len(files) > 0 {
+		t.Errorf("on the disk: %v, %v", files, err)
+	}
+}
+
+// A process that has left the program's group lives on, and nobody waits for it.
+func TestAChildThatLeavesTheGroupIsNotAwaited(t *testing.T) {
+	if _, err := exec.LookPath("setsid"); err != nil {
+		testenv.Skip(t, err.Error())
+	}
+	w, err := testenv.Stack(t).Program("program", "sh", "-c", "echo started >&2; setsid sh -c 'echo $$; exec sleep 600' & read line")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Out.Close()
+	text, err := bufio.NewReader(w.Out).ReadString('\n')
+	child, failed := strconv.Atoi(strings.TrimSpace(text))
+	if err != nil || failed != nil {
+		t.Fatal(text, err)
+	}
+	defer func() { _ = syscall.Kill(child, syscall.SIGKILL) }()
+	killed := make(chan bool)
+	go func() { w.Kill(); close(killed) }()
+	select {
+	case <-killed:
+	case <-time.After(time.Minute):
+		t.Fatal("the end of the program is not noticed: its child has its stderr")
+	}
+	if w.LastLine() != "started" {
+		t.Errorf("the last line is %q", w.LastLine())
 	}
 }

@@ -24,6 +24,7 @@ type Process struct {
 
 	pid        int    // of the server, not of its supervisor
 	log        string // the file with its output
+	tail       *tail  // the end of its stderr, in place of the file; nil: there is a file
 	supervisor *exec.Cmd
 	done       chan struct{} // closed when the server has ended
 }
@@ -34,11 +35,22 @@ type command struct {
 	argv    []string
 	env     []string // nil: that of this process
 	in, out *os.File // the process's standard input and output, when it is talked to
+	foreign bool     // not ours, so it may write any amount to its stderr: only the end is kept, in memory
+}
+
+// openLog opens what the process writes its output to.
+func (p *Process) openLog(c command) (w *os.File, err error) {
+	if c.foreign {
+		p.tail, w, err = newTail()
+	} else {
+		w, err = os.Create(p.log)
+	}
+	return w, err
 }
 
 func (s *Stack) start(c command) (*Process, error) {
 	p := &Process{Name: c.name, log: filepath.Join(s.dir, c.name+".log"), done: make(chan struct{})}
-	log, err := os.Create(p.log)
+	log, err := p.openLog(c)
 	if err != nil {
 		return nil, fmt.Errorf("stack: %w", err)
 	}
@@ -50,13 +62,16 @@ func (s *Stack) start(c command) (*Process, error) {
 	defer reports.Close()
 	p.supervisor = s.supervisor(c, log, report)
 	err = p.supervisor.Start()
-	report.Close()
+	_, _ = report.Close(), log.Close() // the supervisor has duplicates
 	if err != nil {
 		return nil, fmt.Errorf("stack: start %s: %w", c.name, err)
 	}
 	go func() {
 		defer close(p.done)
 		_ = p.supervisor.Wait()
+		if p.tail != nil {
+			p.tail.finish()
+		}
 	}()
 
 	line, err := bufio.NewReader(reports).ReadString('\n')
@@ -141,26 +156,48 @@ func (p *Process) signal(sig syscall.Signal) {
 	}
 }
 
-// Log is what the process has printed.
+// Log is what the process has printed; of a [Stack.Program] the end of its stderr.
 func (p *Process) Log() string {
+	if p.tail != nil {
+		return p.tail.String()
+	}
 	text, _ := os.ReadFile(p.log)
 	return string(text)
 }
 
-// LastLine is the last line that the server printed. It reads the end of the log only, because a log may be long.
+// LastLine is the last line that the server printed.
 func (p *Process) LastLine() string {
-	const end = 4 << 10 // bytes
+	lines := strings.Split(strings.TrimSpace(p.end()), "\n")
+	return lines[len(lines)-1]
+}
+
+// LastLines are the last lines that the process printed, at most n. Of a long line it is the beginning.
+func (p *Process) LastLines(n int) (lines []string) {
+	const longest = 200 // bytes
+	for line := range strings.Lines(strings.TrimSpace(p.end())) {
+		if line = strings.TrimRight(line, "\r\n"); len(line) > longest {
+			line = strings.ToValidUTF8(line[:longest], "") + "…"
+		}
+		lines = append(lines, line)
+	}
+	return lines[max(0, len(lines)-n):]
+}
+
+// end is the end of the log only, because a log may be long.
+func (p *Process) end() string {
+	if p.tail != nil {
+		return p.tail.String()
+	}
 	log, err := os.Open(p.log)
 	if err != nil {
 		return ""
 	}
 	defer log.Close()
 	if size, err := log.Seek(0, io.SeekEnd); err == nil {
-		_, _ = log.Seek(max(0, size-end), io.SeekStart)
+		_, _ = log.Seek(max(0, size-tailSize), io.SeekStart)
 	}
-	text, _ := io.ReadAll(io.LimitReader(log, end))
-	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-	return lines[len(lines)-1]
+	text, _ := io.ReadAll(io.LimitReader(log, tailSize))
+	return string(text)
 }
 
 // lastOutput is the last lines that the server printed, without the frames of Java's stack traces.
