@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"locklab/experiments"
@@ -73,6 +74,12 @@ func (c *labTryCommand) startProgram(ctx context.Context, std streams) (p try.Pr
 		return p, usageErrorf("no program to test; put it after --, and flags before it: app lab try -- ./mylock (see docs/protocol.md)")
 	}
 	p, err = try.Ask(ctx, c.Program[1:])
+	if wrong := (try.ProgramError{}); ctx.Err() == nil && errors.As(err, &wrong) {
+		if len(wrong.Stderr) > 1 {
+			std.say("The end of the program's stderr:\n  " + strings.Join(wrong.Stderr, "\n  "))
+		}
+		return p, exitError{exitUsage, err}
+	}
 	if err == nil {
 		err = p.Missing()
 	}

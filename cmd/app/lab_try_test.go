@@ -165,8 +165,8 @@ func TestLabTryMisuse(t *testing.T) {
 	wantSentence(t, app(t.Context(), "lab", "try"), exitUsage, "app lab try -- ./mylock", "docs/protocol.md")
 	wantSentence(t, app(t.Context(), "lab", "try", "--only", "T99", "--", "true"), exitUsage, "T99", "--list")
 	wantSentence(t, app(t.Context(), "lab", "try", "--parallel", "0", "--", "true"), exitUsage, "--parallel is 0; must be from 1 to 8")
-	wantSentence(t, app(t.Context(), "lab", "try", "--", "./no-such-lock"), exitUnavailable, "no-such-lock")
-	wantSentence(t, app(t.Context(), "lab", "try", "--", "true"), exitUnavailable, "hello")
+	wantSentence(t, app(t.Context(), "lab", "try", "--", "./no-such-lock"), exitUsage, "there is no file ./no-such-lock", "correct the path")
+	wantSentence(t, app(t.Context(), "lab", "try", "--", "true"), exitUsage, "status 0 before it said hello")
 	if got := app(t.Context(), "lab", "try", "--list"); got.code != exitOK || !strings.Contains(got.out, "T05-pause") {
 		t.Errorf("exit %d: %s%s", got.code, got.err, got.out)
 	}

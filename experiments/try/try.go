@@ -40,7 +40,8 @@ type session struct {
 	stop    func(why error)
 }
 
-// Ask starts the program once and reads what it claims. The error says what is wrong with the program.
+// Ask starts the program once and reads what it claims. The error is a [ProgramError] when the program says no hello of the
+// protocol.
 func Ask(ctx context.Context, argv []string) (p Program, err error) {
 	p.Argv = argv
 	s, err := stack.New()
@@ -50,28 +51,31 @@ func Ask(ctx context.Context, argv []string) (p Program, err error) {
 	defer func() { err = errors.Join(err, s.Close()) }()
 	w, err := s.Program("program", argv...)
 	if err != nil {
-		return p, err
+		return p, startError(argv[0], err)
 	}
-	line := make(chan []byte, 1)
+	type hello struct {
+		line []byte
+		err  error
+	}
+	said := make(chan hello, 1)
 	go func() {
-		defer close(line)
-		text, err := firstLine(w.Out)
-		if err == nil {
-			line <- text
-		}
+		line, err := firstLine(w.Out)
+		said <- hello{line, err}
 		_, _ = io.Copy(io.Discard, w.Out)
 	}()
 	defer func() { w.Kill(); err = errors.Join(err, w.In.Close(), w.Out.Close()) }() // a child of the program may have its stdout still
 	select {
-	case text, printed := <-line:
-		if !printed {
-			return p, fmt.Errorf("the program said no hello: it has ended, or printed a line of more than %d bytes; "+
-				"the last line of its stderr is %q", agent.LongestLine, agent.Short([]byte(w.LastLine())))
+	case first := <-said:
+		switch {
+		case errors.Is(first.err, bufio.ErrTooLong):
+			return p, ProgramError{Why: fmt.Sprintf("its first line has more than %d bytes; it must be the hello of docs/protocol.md", agent.LongestLine)}
+		case first.err != nil:
+			return p, p.noHello(w)
 		}
-		return p.greeted(text, w.PID())
+		return p.greeted(first.line, w.PID())
 	case <-time.After(agent.Starting):
-		return p, fmt.Errorf("the program has not said hello within %s; its first line on stdout must be the hello of docs/protocol.md",
-			agent.Starting)
+		return p, ProgramError{fmt.Sprintf("it has not said hello within %s; does it flush stdout after each line? "+
+			"The first one must be the hello of docs/protocol.md", agent.Starting), lastLines(w)}
 	case <-ctx.Done():
 		return p, ctx.Err()
 	}
@@ -84,12 +88,12 @@ func (p Program) greeted(line []byte, pid int) (Program, error) {
 		err = fmt.Errorf("its type is %q", a.Type)
 	}
 	if err != nil {
-		return p, fmt.Errorf("the program's first line must be its hello; it is %q: %w", agent.Short(line), err)
+		return p, ProgramError{Why: fmt.Sprintf("its first line must be the hello of docs/protocol.md; it is %q: %s", agent.Short(line), err)}
 	}
 	p.Claims = *a.Claims
 	if p.Claims.PID != pid {
-		return p, fmt.Errorf("the lab started process %d, and process %d said hello; name the program itself, or start it with exec",
-			pid, p.Claims.PID)
+		return p, ProgramError{Why: fmt.Sprintf("the lab started process %d, and process %d said hello; name the program itself, "+
+			"or start it with exec", pid, p.Claims.PID)}
 	}
 	return p, nil
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // Bounds of the times in an answer, in milliseconds. The lab waits for the end of a lease several times.
@@ -131,12 +132,19 @@ func typesAre() string {
 	return "the types are " + strings.Join(all, ", ")
 }
 
-func shorten(raw []byte) string {
+// shorten is the beginning of a text, as it may be printed.
+func shorten(text []byte) string {
 	const most = 60
-	if len(raw) > most {
-		return string(raw[:most]) + "…"
+	rest := ""
+	if len(text) > most {
+		text, rest = text[:most], "…"
 	}
-	return string(raw)
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, string(text)) + rest
 }
 
 // read makes a reader of JSON values of one Go type.
