@@ -130,8 +130,8 @@ func (p *Program) stop() error {
 	return err
 }
 
-// LastLine is the last line that the program has written to its stderr; empty: there is none.
-func (p *Program) LastLine() string { return Short([]byte(p.running.LastLine())) }
+// Stderr is the last twenty lines that the program has written there.
+func (p *Program) Stderr() string { return strings.Join(p.running.LastLines(20), "\n") }
 
 // receive passes answers on until the program ends, or prints a line that is none.
 func (p *Program) receive() {

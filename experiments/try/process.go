@@ -36,8 +36,8 @@ func (b *bench) start(ctx context.Context, name string) *process {
 	b.processes = append(b.processes, copied)
 	near, wires := b.servers.OverProxies()
 	b.Cleanup(func() error {
-		if line := copied.LastLine(); line != "" {
-			b.Record(history.Event{Timeline: name, Kind: history.Note, Name: stderr, Text: line})
+		if text := copied.Stderr(); text != "" {
+			b.Record(history.Event{Timeline: name, Kind: history.Note, Name: stderr, Text: text})
 		}
 		return nil
 	})
@@ -57,7 +57,7 @@ func (b *bench) mustGrant(err error) {
 	b.Must(err)
 }
 
-// stderr is the name of the event with the last line that a copy has written there.
+// stderr is the name of the event with the last lines that a copy has written there.
 const stderr = "stderr"
 
 // held is a lock that the program says it holds.

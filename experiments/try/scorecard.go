@@ -70,7 +70,7 @@ type Score struct {
 	Title    string                         `json:"title"`
 	State    State                          `json:"state"`
 	Why      string                         `json:"why,omitempty"`    // it does not hold
-	Stderr   string                         `json:"stderr,omitempty"` // the last line there of a copy, when it does not hold
+	Stderr   string                         `json:"stderr,omitempty"` // the last lines there of a copy, when it does not hold
 	Variants []experiments.VariantJudgement `json:"variants,omitempty"`
 	Measures []experiments.Measured         `json:"measures,omitempty"`
 	Took     float64                        `json:"took_s"`
@@ -162,15 +162,26 @@ func ScoreOf(s experiments.Saved, rows []Row) Score {
 		state = OnlyMeasured
 	}
 	said := ""
-	for _, e := range s.Record.Events {
-		if e.Kind == history.Note && e.Name == stderr && (state == Violated || state == Inconclusive) {
-			said = e.Text
-		}
+	if state == Violated || state == Inconclusive {
+		said = stderrOf(s.Record.Events, why)
 	}
 	return Score{
 		ID: s.Experiment.ID, Title: s.Experiment.Title, State: state, Why: why, Stderr: said, Variants: s.Judgement.Variants,
 		Measures: measures, Took: s.Record.Took.Seconds(), Saved: s,
 	}
+}
+
+// stderrOf is the end of what a copy wrote there: the copy that the reason names, or any.
+func stderrOf(events []history.Event, why string) (text string) {
+	for _, e := range events {
+		if e.Kind != history.Note || e.Name != stderr {
+			continue
+		}
+		if text = e.Text; strings.Contains(why, e.Timeline+": ") {
+			break
+		}
+	}
+	return text
 }
 
 // Runs are the records of the rows that were tried.

@@ -28,7 +28,7 @@ func Scorecard(c *try.Scorecard, screen Screen) string {
 		why := fmt.Sprintf("%s: %s: %s", row.ID, State(row.State, screen.Colour), experiments.OneLine(row.Why))
 		fmt.Fprintf(&b, "%s\n", screen.Fit(why, 0))
 		if row.Stderr != "" {
-			fmt.Fprintf(&b, "%s\n", screen.Fit("The program's last line on stderr: "+experiments.OneLine(row.Stderr), 0))
+			fmt.Fprintf(&b, "The end of the program's stderr:\n%s\n", Indent(experiments.PrintableLines(row.Stderr)))
 		}
 		for _, v := range row.Variants {
 			if v.Verdict == experiments.Unexpected {
@@ -47,9 +47,16 @@ func Scorecard(c *try.Scorecard, screen Screen) string {
 	if c.Pace > 1 {
 		fmt.Fprintf(&b, "Pace:    %s\n", screen.Fit(c.Pace.String(), 9))
 	}
-	fmt.Fprintf(&b, "Result:  %d hold, %d violated, %d inconclusive, %d not claimed, %d measured. %s\n",
-		c.Count(try.Holds), c.Count(try.Violated), c.Count(try.Inconclusive), c.Count(try.NotClaimed), c.Count(try.OnlyMeasured),
-		screen.Fit(`"Holds" means: no violation in this run.`, 9))
+	if c.Stopped != "" {
+		fmt.Fprintf(&b, "Stopped: %s\n", screen.Fit(experiments.OneLine(c.Stopped), 9))
+	}
+	var counts []string
+	for _, state := range try.States {
+		if n := c.Count(state); n > 0 || state != try.NotTried {
+			counts = append(counts, fmt.Sprintf("%d %s", n, state.Of(n)))
+		}
+	}
+	fmt.Fprintf(&b, "Result:  %s. %s\n", strings.Join(counts, ", "), screen.Fit(`"Holds" means: no violation in this run.`, 9))
 	return b.String()
 }
 
@@ -67,7 +74,7 @@ func measured(c *try.Scorecard) Table {
 
 // State is a result in green, red or yellow, where colours are on. One that was only measured is neither good nor bad.
 func State(s try.State, on bool) Trusted {
-	colours := map[try.State]Colour{try.Holds: Green, try.Violated: Red, try.Inconclusive: Yellow, try.NotClaimed: Yellow}
+	colours := map[try.State]Colour{try.Holds: Green, try.Violated: Red, try.Inconclusive: Yellow, try.NotTried: Yellow, try.NotClaimed: Yellow}
 	return Paint(string(s), colours[s], on)
 }
 

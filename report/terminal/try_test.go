@@ -17,25 +17,26 @@ func TestScorecard(t *testing.T) {
 	}
 	measured := experiments.Measured{Quantity: experiments.Count.Of("commands"), Variant: "alone", Values: []int64{7}}
 	text := Scorecard(&try.Scorecard{
-		Name: "mylock", Program: []string{"python3", "my\x1block.py"}, Server: "miniredis", Pace: 2, Took: 3, Report: "store/report.html",
+		Name: "mylock", Program: []string{"python3", "my\x1block.py"}, Server: "miniredis", Pace: 2, Took: 3, Report: "store/report.html", Stopped: "it was interrupted",
 		Claims: protocol.Claims{Store: "redis"},
 		Rows: []try.Score{
 			{
-				ID: "T01-exclusion", Title: "Exclusion", State: try.Violated, Why: "two\nholders", Stderr: "a\x1brow", Took: 1.25,
+				ID: "T01-exclusion", Title: "Exclusion", State: try.Violated, Why: "two\nholders", Stderr: "a\x1brow\nlast line", Took: 1.25,
 				Variants: []experiments.VariantJudgement{variant(experiments.Unexpected, "shown"), variant(experiments.AsExpected, "hidden")},
 			},
 			{ID: "T02-release", Title: "Release", State: try.Holds},
 			{ID: "T03-lease", Title: "Lease", State: try.Inconclusive},
 			{ID: "T04-cost", Title: "Cost", State: try.OnlyMeasured, Measures: []experiments.Measured{measured}},
 			{ID: "T05-fairness", Title: "Fairness", State: try.NotClaimed},
+			{ID: "T06-told", Title: "Told", State: try.NotTried},
 		},
 	}, Screen{})
 	words := strings.Join(strings.Fields(text), " ")
 	for _, says := range []string{
 		"mylock time result", "T01 Exclusion 1.2 s violated", "T02 Release 0.0 s holds", "commands T04, alone 7",
-		"T01-exclusion: violated: two; holders The program's last line on stderr: a\uFFFDrow", "shown", "Report: store/report.html",
+		"T01-exclusion: violated: two; holders The end of the program's stderr: a\uFFFDrow last line", "shown", "Report: store/report.html",
 		"python3 my\uFFFDlock.py (3.0 s; store: redis; server: miniredis)", "Pace: ",
-		"Result: 1 hold, 1 violated, 1 inconclusive, 1 not claimed, 1 measured.",
+		"Stopped: it was interrupted", "Result: 1 holds, 1 violated, 1 inconclusive, 1 not tried, 1 not claimed, 1 measured.",
 	} {
 		if !strings.Contains(words, says) {
 			t.Errorf("no %q in\n%s", says, text)
