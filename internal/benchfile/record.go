@@ -12,10 +12,16 @@ import (
 	"locklab/versions"
 )
 
+// Forms of a run: the whole plan, or some workloads or locks of it.
+const (
+	AllRows   = "all rows"
+	QuickLook = "quick look"
+)
+
 // Header says where, when and with what the runs were made.
 type Header struct {
 	Date       string            `json:"date"`
-	Form       string            `json:"form"` // all rows, or a quick look
+	Form       string            `json:"form"` // AllRows or QuickLook
 	Machine    string            `json:"machine"`
 	Processors int               `json:"processors,omitempty"` // 0: an older file, which does not say it
 	Versions   map[string]string `json:"versions"`

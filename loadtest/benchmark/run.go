@@ -27,7 +27,7 @@ type pageCommand struct {
 	Out  string `help:"Page whose tables are replaced (default: the tables are printed)."`
 }
 
-// Run makes the tables of docs/benchmark.md from saved runs.
+// Run makes the tables of docs/benchmark.md from saved runs. Tables of workloads that were not measured stay as they are.
 func (c pageCommand) Run() error {
 	saved, err := read(c.Runs)
 	if err != nil {
@@ -93,9 +93,9 @@ type runCommand struct {
 
 // Run measures, and prints the tables.
 func (c runCommand) Run(ctx context.Context) error {
-	form := "all rows"
+	form := benchfile.AllRows
 	if len(c.Only)+len(c.Workload) > 0 {
-		form = "quick look"
+		form = benchfile.QuickLook
 	}
 	plan := runner.Only(plans[c.Plan].workloads(), c.Workload, c.Only)
 	if len(plan) == 0 {

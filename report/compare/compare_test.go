@@ -101,7 +101,30 @@ func bench(heavy float64) Bench {
 		run(sustained, "redlock", Run{Rate: 1000 * heavy}), run(sustained, "limit", Run{Rate: 2000}),
 		run(libraries, "ours", Run{Rate: 800}), run(libraries, "redsync", Run{Rate: 200, Jain: 0.5}),
 		run(librariesBurst, "ours", Run{Seconds: 0.1}), run(librariesBurst, "redsync", Run{Seconds: 0.8}),
-		run(libraries, "limit", Run{Rate: 2000}))}
+		run(libraries, "limit", Run{Rate: 2000}), run(librariesAlone, "ours", Run{WaitP50: 100}))}
+}
+
+// A benchmark of some groups leaves the tables of the others as they are.
+func TestPartsOfSomeGroups(t *testing.T) {
+	whole := bench(1)
+	for _, c := range []struct {
+		groups, parts []string
+	}{
+		{nil, []string{"benchmark", "speed", "fairness", "failure", "libraries"}},
+		{[]string{alone, together, sustained}, []string{"benchmark", "speed", "fairness", "failure"}},
+		{[]string{librariesAlone, librariesBurst, libraries}, []string{"failure", "libraries"}},
+		{[]string{alone, together, libraries}, []string{"failure"}},
+	} {
+		some := whole
+		some.Runs = slices.DeleteFunc(slices.Clone(whole.Runs), func(r Run) bool { return c.groups != nil && !slices.Contains(c.groups, r.Workload) })
+		var names []string
+		for _, part := range Of(nil, nil, some).Parts() {
+			names = append(names, part.Name)
+		}
+		if !slices.Equal(names, c.parts) {
+			t.Errorf("%v: %v, want %v", c.groups, names, c.parts)
+		}
+	}
 }
 
 func parts(c Comparison) string {

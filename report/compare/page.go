@@ -13,12 +13,23 @@ import (
 type Part struct {
 	Name, Text string
 	Bench      bool // it has what make bench measured
+	groups     []string
 }
 
-// Parts are all of them.
+// Parts are all of them, without those whose groups the benchmark did not measure while it measured others.
 func (c Comparison) Parts() []Part {
+	return slices.DeleteFunc(c.all(), func(p Part) bool {
+		missing := func(group string) bool {
+			return !slices.ContainsFunc(c.bench.Runs, func(r Run) bool { return r.Workload == group })
+		}
+		return len(c.bench.Runs) > 0 && slices.ContainsFunc(p.groups, missing)
+	})
+}
+
+func (c Comparison) all() []Part {
+	onBackends := []string{alone, together, sustained}
 	return []Part{
-		{"benchmark", c.origin(), true},
+		{"benchmark", c.origin(), true, onBackends},
 		{"speed", c.table(
 			[]string{
 				"lock and unlock, median", "p99", "lock and unlock, × v3", "burst of 666", "burst, × v3", "bare", "library", "work",
@@ -30,19 +41,19 @@ func (c Comparison) Parts() []Part {
 				}
 				return []Cell{l.P50, l.P99, l.Alone, l.Burst, l.ToV3, l.Bare, library, l.Requests}
 			},
-		), true},
+		), true, onBackends},
 		{"fairness", c.table(
 			[]string{"sections per second", "of a run without a lock", "Jain, waiters", "Jain, processes"},
 			func(l Lock) []Cell { return []Cell{l.Rate, l.OfLimit, l.Jain, l.Even} },
-		), true},
+		), true, onBackends},
 		{"failure", c.table(
 			[]string{
 				"a dead holder's key stays locked", "time without a grant after the leader's death", "the minority side answers",
 				"anomalies with a violation",
 			},
 			func(l Lock) []Cell { return []Cell{l.Dead, l.Gap, l.Minority, l.Violated} },
-		), false},
-		{"libraries", c.libraries(), true},
+		), false, nil},
+		{"libraries", c.origin() + "\n" + c.libraries(), true, []string{librariesAlone, librariesBurst, libraries}},
 	}
 }
 

@@ -25,8 +25,11 @@ var order = append([]string{
 	"v5", "v5-bare", "GET_LOCK", "v6", "v6-bare", "zk.Lock", "v7", "v7-bare", "etcd", "etcd-mutex", "v8", "v8-bare",
 }, versions.DefaultNames()...)
 
-// Blocks are the tables of docs/benchmark.md by their names.
+// Blocks are the tables of docs/benchmark.md by their names. Runs of some workloads have only the tables of these, which say so.
 func Blocks(saved benchfile.Saved) map[string]string {
+	if saved.Header.Form == benchfile.QuickLook {
+		return some(saved)
+	}
 	var rows [][]string
 	met, measured := 0, 0
 	for _, g := range goals {
@@ -43,6 +46,20 @@ func Blocks(saved benchfile.Saved) map[string]string {
 	blocks["goals"] = marked.Table(1, []string{"goal", "bound", "measured", "met"}, rows)
 	blocks["measured"] = Caption(saved, []string{"goals met", fmt.Sprintf("%d of %d measured", met, measured)},
 		[]string{"updates lost by our locks", strconv.Itoa(lostByOurs(saved.Runs))})
+	return blocks
+}
+
+// some are the tables of the workloads that were measured.
+func some(saved benchfile.Saved) map[string]string {
+	blocks := Measurements(saved.Runs)
+	measured := func(workload string) bool {
+		return slices.ContainsFunc(saved.Runs, func(r benchfile.Run) bool { return r.Workload == workload })
+	}
+	maps.DeleteFunc(blocks, func(workload, _ string) bool { return !measured(workload) })
+	h := saved.Header
+	for workload, table := range blocks {
+		blocks[workload] = fmt.Sprintf("Measured apart from the rest of this page: %s, tree `%s`, %s.\n\n%s", h.Date, h.Stamp, h.Machine, table)
+	}
 	return blocks
 }
 
