@@ -23,7 +23,8 @@ import (
 //   - The server's process stalls. Its clock then jumps, and an item ends early by the time of the stall.
 //
 // The holder learns of such a loss at its next renewal, at a third of the lease. There is no fencing token, so a resource that sees
-// only writes cannot refuse a stale holder. A counter would be an item, which can be evicted. The numbers of cas begin again when the server restarts.
+// only writes cannot refuse a stale holder. A counter would be an item, which can be evicted. The numbers of cas begin again when the
+// server restarts.
 //
 // The server counts whole seconds. It keeps a key for up to three seconds longer than its lease, unless the holder releases it. A caller
 // that waits polls, and callers compete without a queue: a [Cohort] keeps that to one caller per process.

@@ -116,7 +116,9 @@ func TestPartsOfSomeGroups(t *testing.T) {
 		{[]string{alone, together, libraries}, []string{"failure"}},
 	} {
 		some := whole
-		some.Runs = slices.DeleteFunc(slices.Clone(whole.Runs), func(r Run) bool { return c.groups != nil && !slices.Contains(c.groups, r.Workload) })
+		some.Runs = slices.DeleteFunc(slices.Clone(whole.Runs), func(r Run) bool {
+			return c.groups != nil && !slices.Contains(c.groups, r.Workload)
+		})
 		var names []string
 		for _, part := range Of(nil, nil, some).Parts() {
 			names = append(names, part.Name)

@@ -54,7 +54,8 @@ func TestBlocks(t *testing.T) {
 func TestBlocksOfSomeWorkloads(t *testing.T) {
 	header := benchfile.Header{Form: benchfile.QuickLook, Date: "2026-11-28 18:00 UTC", Stamp: "abc", Machine: "2 × Xeon"}
 	blocks := Blocks(benchfile.Saved{Header: header, Runs: benchfile.Runs{{Workload: "burst", Lock: "redsync-mutex", Seconds: 1}}})
-	if len(blocks) != 1 || !strings.Contains(blocks["burst"], "2026-11-28 18:00 UTC, tree `abc`") || !strings.Contains(blocks["burst"], "\n| redsync-mutex |") {
+	table := blocks["burst"]
+	if len(blocks) != 1 || !strings.Contains(table, "2026-11-28 18:00 UTC, tree `abc`") || !strings.Contains(table, "\n| redsync-mutex |") {
 		t.Errorf("%v", blocks)
 	}
 }
