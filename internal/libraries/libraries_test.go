@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"maps"
 	"os"
 	"os/exec"
@@ -131,11 +132,11 @@ func madeUp() []result {
 	}
 	at := time.Date(2026, 11, 28, 1, 2, 3, 0, time.UTC)
 	good := &try.Scorecard{
-		Claims: protocol.Claims{Store: "etcd", Tokens: true, Renews: true, Tells: true}, Pace: 1, Ended: at, Took: 60, Server: "redis-server 7",
+		Claims: protocol.Claims{Store: protocol.Etcd, Tokens: true, Renews: true, Tells: true}, Pace: 1, Ended: at, Took: 60, Server: "etcd 3",
 		Rows: rows(map[string]try.State{"T05": try.Holds, "T06": try.Holds, "T04": try.Holds}),
 	}
 	bad := &try.Scorecard{
-		Server: "etcd 3", Pace: 2.5, Ended: at.AddDate(0, 0, 1), Took: 60,
+		Claims: protocol.Claims{Store: protocol.Redis}, Server: "redis-server 7", Pace: 2.5, Ended: at.AddDate(0, 0, 1), Took: 60,
 		Rows: rows(map[string]try.State{"T03": try.Violated, "T10": try.Inconclusive}),
 	}
 	for i, row := range bad.Rows {
@@ -185,12 +186,48 @@ func TestTheTablesSayWhatTheScorecardsSay(t *testing.T) {
 	}
 }
 
-// Another way to use the library, with which the row holds, is named.
-func TestAWayThatHolds(t *testing.T) {
-	two := madeUp()[:2]
-	two[0].Of = two[1].Of
-	if found := two[1].holdsWith("T03-late-release", two); found != "good" {
-		t.Errorf("it holds with %q", found)
+// A remedy is another way to use the library over the same servers. One that violates other rows says so.
+func TestARemedyIsOverTheSameServers(t *testing.T) {
+	bad := madeUp()[1]
+	over := func(name, store string, states map[string]try.State) result {
+		r := result{Lock{Name: name, Of: bad.Of}, Record{Scorecard: &try.Scorecard{Claims: protocol.Claims{Store: store}}}}
+		for _, row := range try.Rows() {
+			r.Rows = append(r.Rows, try.Score{ID: row.ID, State: cmp.Or(states[experiments.Number(row.ID)], try.Holds)})
+		}
+		return r
+	}
+	five, polls := over("five", protocol.RedLock, nil), over("polls", protocol.Redis, map[string]try.State{"T20": try.Violated})
+	for _, c := range []struct {
+		others []result
+		want   string
+	}{
+		{[]result{five}, "none"},
+		{[]result{five, polls}, "polls (violates T20)"},
+		{[]result{polls, over("best", protocol.Redis, nil)}, "polls (violates T20), best"},
+	} {
+		if found := bad.holdsWith("T03-late-release", append(c.others, bad)); found != c.want {
+			t.Errorf("it holds with %q, want %q", found, c.want)
+		}
+	}
+}
+
+// A row that the lab tries over other servers only is n/a, whatever the lock claims: T11 is of Redis, and T16 to T18 are of five servers.
+func TestRowsOfOtherServers(t *testing.T) {
+	for store, want := range map[string]string{
+		protocol.Redis: "T16 T17 T18", protocol.RedLock: "",
+		protocol.Etcd: "T11 T16 T17 T18", protocol.ZooKeeper: "T11 T16 T17 T18", protocol.Database: "T11 T16 T17 T18",
+	} {
+		var other []string
+		for _, row := range try.Rows() {
+			r := result{Lock{Of: &Library{}}, Record{Scorecard: &try.Scorecard{Claims: protocol.Claims{Store: store}}}}
+			r.Rows = []try.Score{{ID: row.ID, State: try.NotClaimed}}
+			if row.Claim.Name != "" && r.cell(row) == "n/a" {
+				other = append(other, experiments.Number(row.ID))
+			}
+		}
+		if got := strings.Join(other, " "); got != want {
+			t.Errorf("over %s these are n/a: %q, want %q", store, got, want)
+		}
 	}
 }
 

@@ -166,15 +166,9 @@ func (r result) cell(row try.Row) string {
 	return states[state]
 }
 
-// applies is false of a row for other servers than those of the lock.
+// applies is false of a row that is not tried over the servers of the lock, whatever the lock claims.
 func (r result) applies(row try.Row) bool {
-	switch row.Claim.Name {
-	case "store " + protocol.RedLock:
-		return r.Claims.Store == protocol.RedLock
-	case "tokens over redis or redlock": // of T11: the lab restarts no other servers
-		return !r.Claims.Tokens
-	}
-	return true
+	return row.Claim.Made(protocol.Claims{Store: r.Claims.Store, Renews: true, Tokens: true, Tells: true, Extends: true, Messages: true})
 }
 
 func (r result) score(id string) try.Score {
@@ -207,15 +201,30 @@ func violationTable(all []result) string {
 	return marked.Table(len(columns), columns, rows)
 }
 
-// holdsWith names the other ways to use a library with which a row holds.
+// holdsWith names the other ways to use a library over the same servers with which a row holds, and the rows that each of them violates.
 func (r result) holdsWith(id string, all []result) string {
 	var names []string
 	for _, other := range all {
-		if other.Of == r.Of && other.score(id).State == try.Holds {
-			names = append(names, other.Name)
+		if other.Of != r.Of || other.Claims.Store != r.Claims.Store || other.score(id).State != try.Holds {
+			continue
 		}
+		name := other.Name
+		if violated := other.rowNumbers(try.Violated); len(violated) > 0 {
+			name += " (violates " + strings.Join(violated, ", ") + ")"
+		}
+		names = append(names, name)
 	}
 	return cmp.Or(strings.Join(names, ", "), "none")
+}
+
+// rowNumbers are those of the rows with a state.
+func (r result) rowNumbers(state try.State) (numbers []string) {
+	for _, score := range r.Rows {
+		if score.State == state {
+			numbers = append(numbers, experiments.Number(score.ID))
+		}
+	}
+	return numbers
 }
 
 // measures is true of the row that only measures.
@@ -276,15 +285,7 @@ func rungsOf(steps []result) string {
 	}
 	b.WriteString("| lock | rows that hold | violated | not claimed |\n|---|--:|---|---|\n")
 	for _, r := range steps {
-		of := func(state try.State) string {
-			var all []string
-			for _, score := range r.Rows {
-				if score.State == state {
-					all = append(all, experiments.Number(score.ID))
-				}
-			}
-			return cmp.Or(strings.Join(all, ", "), "none")
-		}
+		of := func(state try.State) string { return cmp.Or(strings.Join(r.rowNumbers(state), ", "), "none") }
 		name := strings.TrimPrefix(r.Claims.Name, "rung ")
 		fmt.Fprintf(&b, "| %s | %d | %s | %s |\n", name, r.Count(try.Holds), of(try.Violated), of(try.NotClaimed))
 	}

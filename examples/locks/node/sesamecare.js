@@ -1,6 +1,6 @@
-// @sesamecare-oss/redlock (github.com/sesamecare/redlock) as a program for app lab try. The argument is one, the default, or five
-// servers. A second argument, using, takes the lock by the method using, which renews it: sesamecare.js five using. With a third one,
-// timeout, the client has a commandTimeout, a quarter of the lease: sesamecare.js one using timeout
+// @sesamecare-oss/redlock (github.com/sesamecare/redlock) as a program for app lab try. The first argument is one, the default, or five
+// servers. The second one is using, for the method that renews the lock, or best: an acquire tries twice at most, because it removes the
+// keys of a minority only after its last try. A third one, timeout: the client has a commandTimeout, a quarter of the lease.
 //
 // The defaults are: driftFactor 0.01, retryCount 10, retryDelay 200, retryJitter 100, automaticExtensionThreshold 500. (The README shows
 // retryJitter 200.) So a waiter polls 11 times, about 2 s, and then it is refused. The library knows no deadline.
@@ -24,7 +24,7 @@ const opens = (by) => (servers, lease) => {
   const redlock = new Redlock(clients);
   return async (key, waitMs, leaseMs) => {
     try {
-      return await by(redlock, key, leaseMs, { retryCount: Math.min(10, Math.floor(waitMs / longestDelay)) });
+      return await by(redlock, key, leaseMs, { retryCount: Math.min(way === "best" ? 1 : 10, Math.floor(waitMs / longestDelay)) });
     } catch (err) {
       if (err instanceof ExecutionError) return null;
       throw err;
@@ -70,11 +70,11 @@ async function held(act) {
 }
 
 const stores = { one: ["@sesamecare-oss/redlock", "redis"], five: ["@sesamecare-oss/redlock, five servers", "redlock"] };
-const [mode = "one", using, timeout, ...more] = process.argv.slice(2);
-if (!stores[mode] || (using && using !== "using") || (timeout && timeout !== "timeout") || more.length) {
-  console.error("sesamecare.js: the arguments are one or five, using for the method that renews, and timeout for the client");
+const [mode = "one", way, timeout, ...more] = process.argv.slice(2);
+if (!stores[mode] || ![undefined, "using", "best"].includes(way) || (timeout && timeout !== "timeout") || more.length) {
+  console.error("sesamecare.js: the arguments are one or five, using for the method that renews or best, and timeout for the client");
   process.exit(64);
 }
-const [name, store] = stores[mode];
-if (using) lab.serve(opens(byUsing), { name: [name, using, timeout].filter(Boolean).join(", "), store, renews: true, tells_loss: true });
+const [store, name] = [stores[mode][1], [stores[mode][0], way, timeout].filter(Boolean).join(", ")];
+if (way === "using") lab.serve(opens(byUsing), { name, store, renews: true, tells_loss: true });
 else lab.serve(opens(byAcquire), { name, store, extends: true });

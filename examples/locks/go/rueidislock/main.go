@@ -1,5 +1,6 @@
 // Command rueidislock is github.com/redis/rueidis/rueidislock as a program for app lab try. KeyMajority is 1 and NoLoopTracking is set, as
-// its README has them for one server. With the argument defaults neither is set. KeyValidity is the lab's lease, and not 5 s.
+// its README has them for one server. With the argument defaults neither is set. With best a grant is two of three keys, the default,
+// NoLoopTracking is set, and TryNextAfter is 1 s. KeyValidity is the lab's lease, and not 5 s.
 package main
 
 import (
@@ -7,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
+	"time"
 
 	"github.com/redis/rueidis"
 	"github.com/redis/rueidis/rueidislock"
@@ -15,11 +18,15 @@ import (
 )
 
 func main() {
-	claims := protocol.Claims{Name: "rueidislock", Store: protocol.Redis, Renews: true, Tells: true, Messages: true}
-	options := rueidislock.LockerOption{KeyMajority: 1, NoLoopTracking: true}
-	if len(os.Args) > 1 && os.Args[1] == "defaults" {
-		claims.Name, options = "rueidislock, defaults", rueidislock.LockerOption{}
+	way := strings.Join(os.Args[1:], " ")
+	options, known := map[string]rueidislock.LockerOption{
+		"": {KeyMajority: 1, NoLoopTracking: true}, "defaults": {}, "best": {NoLoopTracking: true, TryNextAfter: time.Second},
+	}[way]
+	if !known {
+		fmt.Fprintln(os.Stderr, "usage: rueidislock [defaults|best]")
+		os.Exit(64)
 	}
+	claims := protocol.Claims{Name: strings.TrimSpace("rueidislock " + way), Store: protocol.Redis, Renews: true, Tells: true, Messages: true}
 	err := protocol.Serve(os.Stdin, os.Stdout, claims, func(start protocol.Request) (protocol.Lock, error) {
 		options.ClientOption, options.KeyValidity = rueidis.ClientOption{InitAddress: start.Servers}, start.Lease()
 		locker, err := rueidislock.NewLocker(options)
