@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"locklab/experiments"
 	"locklab/experiments/agent/protocol"
@@ -67,29 +68,21 @@ func tablesOf(all []result) (map[string]string, error) {
 
 // caption says when the locks were tried, on which servers, and how slow the machine was.
 func caption(all []result) string {
-	const day = "2006-01-02"
-	first, last := all[0].Ended, all[0].Ended
 	fast, slow, took := all[0].Pace, all[0].Pace, 0.0
-	var servers []string
+	var days, servers []string
 	for _, r := range all {
-		if r.Ended.Before(first) {
-			first = r.Ended
-		}
-		if r.Ended.After(last) {
-			last = r.Ended
-		}
 		fast, slow, took = min(fast, r.Pace), max(slow, r.Pace), took+r.Took
-		if r.Server != "" && !slices.Contains(servers, r.Server) {
-			servers = append(servers, r.Server)
-		}
+		days, servers = append(days, r.Ended.Format(time.DateOnly)), append(servers, r.Server)
 	}
-	days := first.Format(day)
-	if to := last.Format(day); to != days {
-		days += " to " + to
-	}
+	slices.Sort(days)
 	slices.Sort(servers)
+	servers = slices.DeleteFunc(slices.Compact(servers), func(server string) bool { return server == "" })
+	if days = slices.Compact(days); len(days) > 1 {
+		days = []string{days[0], days[len(days)-1]}
+	}
 	return marked.Table(4, []string{"tried on", "trials", "slowdown (a quiet machine: 1)", "servers"}, [][]string{{
-		days, fmt.Sprintf("%.0f minutes", took/60), fmt.Sprintf("%.1f to %.1f", float64(fast), float64(slow)), strings.Join(servers, ", "),
+		strings.Join(days, " to "), fmt.Sprintf("%.0f minutes", took/60), fmt.Sprintf("%.1f to %.1f", float64(fast), float64(slow)),
+		strings.Join(servers, ", "),
 	}})
 }
 
