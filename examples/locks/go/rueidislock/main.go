@@ -1,6 +1,6 @@
 // Command rueidislock is github.com/redis/rueidis/rueidislock as a program for app lab try. KeyMajority is 1 and NoLoopTracking is set, as
 // its README has them for one server. With the argument defaults neither is set. With best a grant is two of three keys, the default,
-// NoLoopTracking is set, and TryNextAfter is 1 s. KeyValidity is the lab's lease, and not 5 s.
+// NoLoopTracking is set, TryNextAfter is 1 s, and one request of the process waits at a time. KeyValidity is the lab's lease, and not 5 s.
 package main
 
 import (
@@ -19,18 +19,24 @@ import (
 
 func main() {
 	way := strings.Join(os.Args[1:], " ")
-	options, known := map[string]rueidislock.LockerOption{
-		"": {KeyMajority: 1, NoLoopTracking: true}, "defaults": {}, "best": {NoLoopTracking: true, TryNextAfter: time.Second},
-	}[way]
-	if !known {
-		fmt.Fprintln(os.Stderr, "usage: rueidislock [defaults|best]")
-		os.Exit(64)
-	}
+	options := map[string]rueidislock.LockerOption{
+		"": {KeyMajority: 1, NoLoopTracking: true}, "best": {NoLoopTracking: true, TryNextAfter: time.Second},
+	}[way] // else the defaults
 	claims := protocol.Claims{Name: strings.TrimSpace("rueidislock " + way), Store: protocol.Redis, Renews: true, Tells: true, Messages: true}
 	err := protocol.Serve(os.Stdin, os.Stdout, claims, func(start protocol.Request) (protocol.Lock, error) {
 		options.ClientOption, options.KeyValidity = rueidis.ClientOption{InitAddress: start.Servers}, start.Lease()
 		locker, err := rueidislock.NewLocker(options)
-		return func(ctx context.Context, r protocol.Request) (protocol.Held, error) { return acquire(ctx, locker, r) }, err
+		turn := make(chan struct{}, 1)
+		return func(ctx context.Context, r protocol.Request) (protocol.Held, error) {
+			if way == "best" && r.WaitMS > 0 {
+				select {
+				case turn <- struct{}{}:
+					defer func() { <-turn }()
+				case <-ctx.Done(): // acquire refuses it
+				}
+			}
+			return acquire(ctx, locker, r)
+		}, err
 	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -58,21 +64,14 @@ func acquire(ctx context.Context, locker rueidislock.Locker, r protocol.Request)
 		abandon()
 		return protocol.Held{}, err
 	}
-	lost, released := make(chan string, 1), make(chan struct{})
-	go func() {
-		defer close(lost)
-		select {
-		case <-held.Done():
-			lost <- context.Cause(held).Error()
-		case <-released:
-		}
-	}()
+	lost := make(chan string, 1)
+	forget := context.AfterFunc(held, func() { lost <- context.Cause(held).Error() })
 	return protocol.Held{Lost: lost, Release: func(context.Context) error {
 		defer abandon()
-		if held.Err() != nil {
+		if !forget() {
 			return protocol.ErrNotHeld
 		}
-		close(released)
+		close(lost)
 		release()
 		return nil
 	}}, nil
