@@ -21,6 +21,8 @@ type triedLock struct {
 	Step   *try.Step   // of the exercise, that is next; nil: the lock is none of the exercise, or it is done
 	Again  []string    // rows of that step that were inconclusive
 	Done   bool        // with the exercise
+
+	Earlier []triedLock // runs of a lock with the same name, the newest first
 }
 
 // exercised is how the name of a lock of the exercise begins, as the templates have it.
@@ -36,7 +38,12 @@ func (s *Server) locksPage(*http.Request) (page, error) {
 	cards, err := try.Saved(s.cfg.Store)
 	var all []triedLock
 	for _, card := range cards {
-		all = append(all, lockOf(card))
+		l := lockOf(card)
+		if i := slices.IndexFunc(all, func(newer triedLock) bool { return newer.Name == l.Name }); i >= 0 {
+			all[i].Earlier = append(all[i].Earlier, l)
+		} else {
+			all = append(all, l)
+		}
 	}
 	body := map[string]any{"Locks": all, "Program": s.cfg.Program, "Unreadable": err, "Exercise": try.Exercise}
 	return page{Name: "locks", Title: "Locks", Body: body}, nil

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -65,15 +66,16 @@ func TestLocksThatWereTried(t *testing.T) {
 	if _, body := get(t, base+"/ui/locks"); !strings.Contains(body, "No lock was tried yet.") {
 		t.Errorf("without a lock the page is %s", body)
 	}
-	for i, name := range []string{"first", "My <lock>"} {
+	for i, name := range []string{"first", "My <lock>", "My <lock>"} {
 		card := try.Scorecard{Name: name, Program: []string{"node", "my lock.js"}, Ended: time.Unix(int64(i), 0), Rows: []try.Score{
 			{ID: "T01-a", Title: "kept", State: try.Holds}, {ID: "T02-b", Title: "a promise", State: try.Violated},
 		}}
-		card.Report = try.PageOf(store, name)
-		if err := os.MkdirAll(filepath.Dir(card.Report), 0o755); err != nil {
+		page, err := try.NewPage(store, name, card.Ended)
+		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(card.Report, []byte("the timelines of "+name), 0o644); err != nil {
+		card.Report = page.Name()
+		if _, err := fmt.Fprint(page, "the timelines of run ", i); err != nil || page.Close() != nil {
 			t.Fatal(err)
 		}
 		if err := card.Save(); err != nil {
@@ -91,15 +93,18 @@ func TestLocksThatWereTried(t *testing.T) {
 		t.Errorf("the page is %s", body)
 	}
 	for _, says := range []string{
-		"1 holds · 1 violated", "<b>T02-b</b>, violated: a promise", "First claim <code>renews</code>", `href="/ui/locks/my--lock-"`,
+		"1 holds · 1 violated", "<b>T02-b</b>, violated: a promise", "First claim <code>renews</code>", `href="/ui/locks/my--lock--19700101-000002"`,
+		"Earlier runs: 1", `href="/ui/locks/my--lock--19700101-000001"`,
 		"<code>node my lock.js</code>",
 	} {
 		if !strings.Contains(body, says) {
 			t.Errorf("no %q in %s", says, body)
 		}
 	}
-	if status, body := get(t, base+"/ui/locks/my--lock-"); status != http.StatusOK || body != "the timelines of My <lock>" {
-		t.Errorf("%d: %s", status, body)
+	for i, page := range []string{"first-19700101-000000", "my--lock--19700101-000001", "my--lock--19700101-000002"} {
+		if status, body := get(t, base+"/ui/locks/"+page); status != http.StatusOK || body != fmt.Sprint("the timelines of run ", i) {
+			t.Errorf("%s: %d: %s", page, status, body)
+		}
 	}
 	for _, path := range []string{"/ui/locks/secret", "/ui/locks/..%2Fsecret", "/ui/locks/bad"} {
 		if status, body := get(t, base+path); status != http.StatusNotFound || strings.Contains(body, "secret\n") {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,7 +24,7 @@ type labTryCommand struct {
 	List     bool     `help:"List the tests and why each one matters, without running them."`
 	Parallel int      `default:"3" placeholder:"N" help:"Number of tests to run at the same time, from 1 to 8."`
 	Embedded bool     `help:"Use the embedded miniredis even if redis-server is installed; other servers stay real."`
-	Out      string   `placeholder:"FILE" help:"HTML file to write the timelines to; the scorecard is written beside it as JSON (default: try/NAME.html in the store)."`
+	Out      string   `placeholder:"FILE" help:"HTML file to write the timelines to; the scorecard is written beside it as JSON (default: try/NAME-TIME.html in the store)."`
 	Store    string   `default:"store" env:"LAB_STORE" placeholder:"FOLDER" help:"Folder to save results in; the live page shows them."`
 	JSON     bool     `name:"json" help:"Print the scorecard as JSON."`
 }
@@ -44,6 +43,9 @@ func (c *labTryCommand) Run(ctx context.Context, std streams) error {
 		return usageErrorf("--out is %s; set it to the HTML page, such as try.html: the JSON is written beside it", c.Out)
 	}
 	if err := validateRange("--parallel", c.Parallel, 1, maxParallel); err != nil {
+		return err
+	}
+	if err := c.checkPlace(); err != nil {
 		return err
 	}
 	warnOldRedis(std.say, c.Embedded)
@@ -94,14 +96,9 @@ func (c *labTryCommand) finish(ctx context.Context, card *try.Scorecard, std str
 	if ctx.Err() != nil {
 		return commandError(ctx, nil, "there is no scorecard")
 	}
-	card.Report = cmp.Or(c.Out, try.PageOf(c.Store, card.Name, c.Only...))
-	if c.Out == "" {
-		if err := os.MkdirAll(filepath.Dir(card.Report), 0o755); err != nil {
-			return unavailable(err)
-		}
-	}
-	page, err := os.Create(card.Report)
+	page, err := c.createPage(card.Name, card.Ended)
 	if err == nil {
+		card.Report = page.Name()
 		err = errors.Join(html.Tried(page, card), page.Close(), card.Save())
 	}
 	if err != nil {
@@ -115,4 +112,39 @@ func (c *labTryCommand) finish(ctx context.Context, card *try.Scorecard, std str
 		reason = "nothing was tested: the program claims nothing that these tests check"
 	}
 	return verdictError(card.Verdict, reason)
+}
+
+func (c *labTryCommand) createPage(lock string, at time.Time) (*os.File, error) {
+	if c.Out != "" {
+		return os.Create(c.Out)
+	}
+	return try.NewPage(c.Store, lock, at)
+}
+
+// checkPlace finds a place that cannot be written before the tests, which take minutes.
+func (c *labTryCommand) checkPlace() error {
+	if c.Out == "" {
+		page, err := c.createPage("check", time.Now())
+		if err == nil {
+			err = errors.Join(page.Close(), os.Remove(page.Name()))
+		}
+		if err != nil {
+			return usageErrorf("--store is %s; the scorecard cannot be written there: %v", c.Store, err)
+		}
+		return nil
+	}
+	for _, path := range []string{c.Out, try.Beside(c.Out)} {
+		_, missing := os.Stat(path)
+		file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o644)
+		if err == nil {
+			err = file.Close()
+		}
+		if err == nil && missing != nil {
+			err = os.Remove(path)
+		}
+		if err != nil {
+			return usageErrorf("--out is %s; it cannot be written: %v", c.Out, err)
+		}
+	}
+	return nil
 }

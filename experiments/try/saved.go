@@ -3,30 +3,47 @@ package try
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 )
 
 // folder is where the scorecards are, in the folder of the saved runs.
 const folder = "try"
 
-// PageOf is the file of a lock's page in a store. Its scorecard as JSON lies beside it. Where only some rows were tried it is another one,
-// so that it replaces no whole scorecard.
-func PageOf(store, lock string, only ...string) string {
-	const longest = 100 // letters
-	file := strings.Map(func(r rune) rune {
+// NewPage creates the page of a scorecard in a store. Its name has the lock and the time, so that it replaces no other. The caller must
+// close it, and Save the scorecard, which lies beside it as JSON.
+func NewPage(store, lock string, at time.Time) (*os.File, error) {
+	if err := os.MkdirAll(filepath.Join(store, folder), 0o755); err != nil {
+		return nil, err
+	}
+	name := filepath.Join(store, folder, fileName(lock)+at.UTC().Format("-20060102-150405"))
+	for n := 1; ; n++ {
+		path := name
+		if n > 1 { // in one second
+			path = fmt.Sprintf("%s-%d", name, n)
+		}
+		page, err := os.OpenFile(path+".html", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		if !errors.Is(err, os.ErrExist) {
+			return page, err
+		}
+	}
+}
+
+// fileName is the name of a lock as a part of a file's.
+func fileName(lock string) string {
+	const longest = 100 // bytes: file systems allow 255
+	name := strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {
 			return unicode.ToLower(r)
 		}
 		return '-'
-	}, strings.Join(append([]string{lock}, only...), " "))
-	if letters := []rune(file); len(letters) > longest {
-		file = string(letters[:longest])
-	}
-	return filepath.Join(store, folder, file+".html")
+	}, lock)
+	return strings.ToValidUTF8(name[:min(len(name), longest)], "")
 }
 
 // Save writes the scorecard beside its page.
@@ -35,17 +52,18 @@ func (c *Scorecard) Save() error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(beside(c.Report), append(text, '\n'), 0o644)
+	return os.WriteFile(Beside(c.Report), append(text, '\n'), 0o644)
 }
 
-func beside(page string) string { return strings.TrimSuffix(page, filepath.Ext(page)) + ".json" }
+// Beside is the file of the scorecard whose page is given.
+func Beside(page string) string { return strings.TrimSuffix(page, filepath.Ext(page)) + ".json" }
 
 // Saved are the scorecards of a store whose pages are there, the newest first. The error names files that are none.
 func Saved(store string) (all []*Scorecard, err error) {
 	files, _ := filepath.Glob(filepath.Join(store, folder, "*.html"))
 	for _, page := range files {
 		card := new(Scorecard)
-		text, failed := os.ReadFile(beside(page))
+		text, failed := os.ReadFile(Beside(page))
 		if failed == nil {
 			failed = json.Unmarshal(text, card)
 		}

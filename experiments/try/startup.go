@@ -40,7 +40,7 @@ func startError(name string, err error) error {
 	}
 	if why == nil { // the cause is the last part of what the system said
 		said := err.Error()
-		why = fmt.Errorf("%s does not start: %s", path, said[strings.LastIndex(said, ": ")+1:])
+		why = fmt.Errorf("%s does not start: %s", path, said[strings.LastIndex(said, ": ")+2:])
 	}
 	return ProgramError{Why: why.Error()}
 }

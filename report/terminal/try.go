@@ -3,6 +3,7 @@ package terminal
 import (
 	"fmt"
 	"strings"
+	"unicode"
 
 	"locklab/experiments"
 	"locklab/experiments/try"
@@ -43,7 +44,7 @@ func Scorecard(c *try.Scorecard, screen Screen) string {
 	if c.Server != "" {
 		servers += "; server: " + c.Server
 	}
-	fmt.Fprintf(&b, "Tried:   %s (%.1f s; %s)\n", experiments.Printable(strings.Join(c.Program, " ")), c.Took, servers)
+	fmt.Fprintf(&b, "Tried:   %s (%.1f s; %s)\n", experiments.Printable(commandLine(c.Program)), c.Took, servers)
 	if c.Pace > 1 {
 		fmt.Fprintf(&b, "Pace:    %s\n", screen.Fit(c.Pace.String(), 9))
 	}
@@ -58,6 +59,20 @@ func Scorecard(c *try.Scorecard, screen Screen) string {
 	}
 	fmt.Fprintf(&b, "Result:  %s. %s\n", strings.Join(counts, ", "), screen.Fit(`"Holds" means: no violation in this run.`, 9))
 	return b.String()
+}
+
+// commandLine is a command as a shell needs it.
+func commandLine(argv []string) string {
+	words := make([]string, len(argv))
+	for i, word := range argv {
+		words[i] = word
+		if word == "" || strings.ContainsFunc(word, func(r rune) bool {
+			return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_./=:,+@%", r)
+		}) {
+			words[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(words, " ")
 }
 
 // measured are the measurements of a scorecard, one row each.

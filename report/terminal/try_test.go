@@ -17,7 +17,8 @@ func TestScorecard(t *testing.T) {
 	}
 	measured := experiments.Measured{Quantity: experiments.Count.Of("commands"), Variant: "alone", Values: []int64{7}}
 	text := Scorecard(&try.Scorecard{
-		Name: "mylock", Program: []string{"python3", "my\x1block.py"}, Server: "miniredis", Pace: 2, Took: 3, Report: "store/report.html", Stopped: "it was interrupted",
+		Name: "mylock", Program: []string{"python3", "my\x1block.py", "a path/it's"}, Server: "miniredis", Pace: 2, Took: 3,
+		Report: "store/report.html", Stopped: "it was interrupted",
 		Claims: protocol.Claims{Store: "redis"},
 		Rows: []try.Score{
 			{
@@ -35,7 +36,7 @@ func TestScorecard(t *testing.T) {
 	for _, says := range []string{
 		"mylock time result", "T01 Exclusion 1.2 s violated", "T02 Release 0.0 s holds", "commands T04, alone 7",
 		"T01-exclusion: violated: two; holders The end of the program's stderr: a\uFFFDrow last line", "shown", "Report: store/report.html",
-		"python3 my\uFFFDlock.py (3.0 s; store: redis; server: miniredis)", "Pace: ",
+		"python3 'my\uFFFDlock.py' 'a path/it'\\''s' (3.0 s; store: redis; server: miniredis)", "Pace: ",
 		"Stopped: it was interrupted", "Result: 1 holds, 1 violated, 1 inconclusive, 1 not tried, 1 not claimed, 1 measured.",
 	} {
 		if !strings.Contains(words, says) {
