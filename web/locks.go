@@ -21,6 +21,7 @@ type triedLock struct {
 	Step   *try.Step   // of the exercise, that is next; nil: the lock is none of the exercise, or it is done
 	Again  []string    // rows of that step that were inconclusive
 	Done   bool        // with the exercise
+	Whole  bool        // all rows were tried: some of them say too little about the next step
 
 	Earlier []triedLock // runs of a lock with the same name, the newest first
 }
@@ -40,13 +41,21 @@ func (s *Server) locksPage(*http.Request) (page, error) {
 	for _, card := range cards {
 		l := lockOf(card)
 		if i := slices.IndexFunc(all, func(newer triedLock) bool { return newer.Name == l.Name }); i >= 0 {
-			all[i].Earlier = append(all[i].Earlier, l)
+			all[i].follow(l)
 		} else {
 			all = append(all, l)
 		}
 	}
 	body := map[string]any{"Locks": all, "Program": s.cfg.Program, "Unreadable": err, "Exercise": try.Exercise}
 	return page{Name: "locks", Title: "Locks", Body: body}, nil
+}
+
+// follow adds an earlier run of the same lock. The next step is that of the newest whole run.
+func (l *triedLock) follow(earlier triedLock) {
+	l.Earlier = append(l.Earlier, earlier)
+	if !l.Whole && earlier.Whole {
+		l.Step, l.Again, l.Done, l.Whole = earlier.Step, earlier.Again, earlier.Done, true
+	}
 }
 
 func lockOf(card *try.Scorecard) triedLock {
@@ -59,8 +68,8 @@ func lockOf(card *try.Scorecard) triedLock {
 	l.Failed = slices.DeleteFunc(slices.Clone(card.Rows), func(r try.Score) bool {
 		return r.State != try.Violated && r.State != try.Inconclusive
 	})
-	whole := len(card.Rows) == len(try.Rows()) // some rows alone say too little
-	if step, done := card.Next(); whole && strings.HasPrefix(card.Name, exercised) {
+	l.Whole = len(card.Rows) == len(try.Rows()) && card.Stopped == ""
+	if step, done := card.Next(); l.Whole && strings.HasPrefix(card.Name, exercised) {
 		l.Done = done
 		if !done {
 			l.Step = &step

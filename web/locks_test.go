@@ -53,6 +53,10 @@ func TestTheExerciseHasANextStep(t *testing.T) {
 	if l := lockOf(&try.Scorecard{Name: "my lock", Rows: rows()[:3]}); l.Done || l.Step != nil {
 		t.Errorf("after three rows: %+v", l)
 	}
+	some := lockOf(&try.Scorecard{Name: "my lock", Rows: rows()[:3]})
+	if some.follow(lockOf(&try.Scorecard{Name: "my lock", Rows: rows()})); some.Step == nil || len(some.Earlier) != 1 {
+		t.Errorf("three rows hide the next step of the run before: %+v", some)
+	}
 	if l := lockOf(&try.Scorecard{Name: "redsync", Rows: rows()}); l.Done || l.Step != nil {
 		t.Errorf("a lock that is none of the exercise: %+v", l)
 	}

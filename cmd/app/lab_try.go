@@ -93,8 +93,8 @@ func (c *labTryCommand) startProgram(ctx context.Context, std streams) (p try.Pr
 
 // finish writes the page, prints the scorecard, and returns the error of the verdict.
 func (c *labTryCommand) finish(ctx context.Context, card *try.Scorecard, std streams) error {
-	if ctx.Err() != nil {
-		return commandError(ctx, nil, "there is no scorecard")
+	if ctx.Err() != nil && len(card.Runs()) == 0 {
+		return commandError(ctx, nil, "no test was done, so there is no scorecard")
 	}
 	page, err := c.createPage(card.Name, card.Ended)
 	if err == nil {
@@ -107,8 +107,11 @@ func (c *labTryCommand) finish(ctx context.Context, card *try.Scorecard, std str
 	if err := printResult(std, c.JSON, card, terminal.Scorecard); err != nil {
 		return err
 	}
+	if ctx.Err() != nil {
+		return commandError(ctx, nil, "the scorecard has the tests that were done")
+	}
 	reason := ""
-	if len(card.Runs()) == 0 {
+	if len(card.Runs()) == 0 && card.Stopped == "" {
 		reason = "nothing was tested: the program claims nothing that these tests check"
 	}
 	return verdictError(card.Verdict, reason)
