@@ -155,7 +155,7 @@ func ScoreOf(s experiments.Saved, rows []Row) Score {
 		v := s.Judgement.Variants[control]
 		state, why = Violated, fmt.Sprintf("%s: %s", v.Name, v.Violation.What)
 	case state == "" && (s.Record.Interrupted || s.Record.Began.IsZero()):
-		state, why = NotTried, ""
+		state, why, measures = NotTried, "", nil
 	case state == "":
 		state = Inconclusive
 	case state == Holds && row.Measures:
