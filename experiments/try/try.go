@@ -68,7 +68,8 @@ func Ask(ctx context.Context, argv []string) (p Program, err error) {
 	case first := <-said:
 		switch {
 		case errors.Is(first.err, bufio.ErrTooLong):
-			return p, ProgramError{Why: fmt.Sprintf("its first line has more than %d bytes; it must be the hello of docs/protocol.md", agent.LongestLine)}
+			return p, ProgramError{Why: fmt.Sprintf("its first line has more than %d bytes; it must be the hello of docs/protocol.md",
+				agent.LongestLine)}
 		case first.err != nil:
 			return p, p.noHello(w)
 		}
