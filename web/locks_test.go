@@ -97,7 +97,8 @@ func TestLocksThatWereTried(t *testing.T) {
 		t.Errorf("the page is %s", body)
 	}
 	for _, says := range []string{
-		"1 holds · 1 violated", "<b>T02-b</b>, violated: a promise", "First claim <code>renews</code>", `href="/ui/locks/my--lock--19700101-000002"`,
+		"1 holds · 1 violated", "<b>T02-b</b>, violated: a promise", "First claim <code>renews</code>",
+		`href="/ui/locks/my--lock--19700101-000002"`,
 		"Earlier runs: 1", `href="/ui/locks/my--lock--19700101-000001"`,
 		"<code>node my lock.js</code>",
 	} {

@@ -202,7 +202,9 @@ var localQueue = stack.Role("local queue", func(in io.Reader, out io.Writer) int
 
 // local starts the local queue in place of the program.
 func (b *bench) local(ctx context.Context) *process {
-	p, _, err := agent.Launch(ctx, b.Trial, "A", func(process string) (*stack.Dialogue, error) { return b.Stack.Dialogue(localQueue, process) })
+	p, _, err := agent.Launch(ctx, b.Trial, "A", func(process string) (*stack.Dialogue, error) {
+		return b.Stack.Dialogue(localQueue, process)
+	})
 	b.Must(err)
 	_, err = p.Connect(ctx, b.servers.Addrs, b.lease)
 	b.Must(err)

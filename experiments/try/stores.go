@@ -50,7 +50,8 @@ func deleted(n int64, what string) (proof string, err error) {
 	return fmt.Sprintf("%d %s were deleted", n, what), nil
 }
 
-// revokeLeases ends the leases that hold keys, as etcd does when they expire. Its client is told of the end of a lease, and of nothing else.
+// revokeLeases ends the leases that hold keys, as etcd does when they expire. Its client is told of the end of a lease, and of nothing
+// else.
 func revokeLeases(ctx context.Context, c *clientv3.Client) (proof string, err error) {
 	all, err := c.Leases(ctx)
 	if err != nil {

@@ -22,34 +22,45 @@ func Scorecard(c *try.Scorecard, screen Screen) string {
 	if m := measured(c); m.Len() > 0 {
 		fmt.Fprintf(&b, "%s\n\n", m.In(screen))
 	}
+	writeFailures(&b, c, screen)
+	writeFooter(&b, c, screen)
+	return b.String()
+}
+
+// writeFailures writes why rows do not hold, with the evidence.
+func writeFailures(b *strings.Builder, c *try.Scorecard, screen Screen) {
 	for _, row := range c.Rows {
 		if row.Why == "" {
 			continue
 		}
 		why := fmt.Sprintf("%s: %s: %s", row.ID, State(row.State, screen.Colour), experiments.OneLine(row.Why))
-		fmt.Fprintf(&b, "%s\n", screen.Fit(why, 0))
+		fmt.Fprintf(b, "%s\n", screen.Fit(why, 0))
 		if row.Stderr != "" {
-			fmt.Fprintf(&b, "The end of the program's stderr:\n%s\n", Indent(experiments.PrintableLines(row.Stderr)))
+			fmt.Fprintf(b, "The end of the program's stderr:\n%s\n", Indent(experiments.PrintableLines(row.Stderr)))
 		}
 		for _, v := range row.Variants {
 			if v.Verdict == experiments.Unexpected {
-				fmt.Fprintf(&b, "\n%s:\n%s\n", v.Name, experiments.PrintableLines(history.Timelines(v.Evidence)))
+				fmt.Fprintf(b, "\n%s:\n%s\n", v.Name, experiments.PrintableLines(history.Timelines(v.Evidence)))
 			}
 		}
 	}
+}
+
+// writeFooter writes what was tried, and what it came to.
+func writeFooter(b *strings.Builder, c *try.Scorecard, screen Screen) {
 	if c.Report != "" {
-		fmt.Fprintf(&b, "\nReport:  %s\n", c.Report)
+		fmt.Fprintf(b, "\nReport:  %s\n", c.Report)
 	}
 	servers := "store: " + c.Claims.Store
 	if c.Server != "" {
 		servers += "; server: " + c.Server
 	}
-	fmt.Fprintf(&b, "Tried:   %s (%.1f s; %s)\n", experiments.Printable(commandLine(c.Program)), c.Took, servers)
+	fmt.Fprintf(b, "Tried:   %s (%.1f s; %s)\n", experiments.Printable(commandLine(c.Program)), c.Took, servers)
 	if c.Pace > 1 {
-		fmt.Fprintf(&b, "Pace:    %s\n", screen.Fit(c.Pace.String(), 9))
+		fmt.Fprintf(b, "Pace:    %s\n", screen.Fit(c.Pace.String(), 9))
 	}
 	if c.Stopped != "" {
-		fmt.Fprintf(&b, "Stopped: %s\n", screen.Fit(experiments.OneLine(c.Stopped), 9))
+		fmt.Fprintf(b, "Stopped: %s\n", screen.Fit(experiments.OneLine(c.Stopped), 9))
 	}
 	var counts []string
 	for _, state := range try.States {
@@ -57,8 +68,7 @@ func Scorecard(c *try.Scorecard, screen Screen) string {
 			counts = append(counts, fmt.Sprintf("%d %s", n, state.Of(n)))
 		}
 	}
-	fmt.Fprintf(&b, "Result:  %s. %s\n", strings.Join(counts, ", "), screen.Fit(`"Holds" means: no violation in this run.`, 9))
-	return b.String()
+	fmt.Fprintf(b, "Result:  %s. %s\n", strings.Join(counts, ", "), screen.Fit(`"Holds" means: no violation in this run.`, 9))
 }
 
 // commandLine is a command as a shell needs it.
@@ -89,7 +99,9 @@ func measured(c *try.Scorecard) Table {
 
 // State is a result in green, red or yellow, where colours are on. One that was only measured is neither good nor bad.
 func State(s try.State, on bool) Trusted {
-	colours := map[try.State]Colour{try.Holds: Green, try.Violated: Red, try.Inconclusive: Yellow, try.NotTried: Yellow, try.NotClaimed: Yellow}
+	colours := map[try.State]Colour{
+		try.Holds: Green, try.Violated: Red, try.Inconclusive: Yellow, try.NotTried: Yellow, try.NotClaimed: Yellow,
+	}
 	return Paint(string(s), colours[s], on)
 }
 
