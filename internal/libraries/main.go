@@ -2,7 +2,7 @@
 // docs/libraries.md and the rungs of docs/workshop.md, and saves the scorecards in examples/locks/scorecards.
 //
 //	libraries                    tries all locks, and writes the pages (40 minutes)
-//	libraries save NAME [ROW]    tries one lock, or one row of it, and writes its scorecard and the pages
+//	libraries save NAME [ROW]…   tries one lock, or some rows of it, and writes its scorecard and the pages; NAME may be all
 //	libraries show NAME [ROW]    tries one lock, or one row of it, and prints the scorecard. It writes no page
 //	libraries page               writes the pages from the saved scorecards
 package main
@@ -40,7 +40,7 @@ func run(ctx context.Context, args []string) error {
 	if len(args) > 0 {
 		job = args[0]
 	}
-	if len(args) > 1 {
+	if len(args) > 1 && args[1] != "all" {
 		l, err := named(chosen, args[1])
 		if err != nil {
 			return err
@@ -59,7 +59,7 @@ func run(ctx context.Context, args []string) error {
 	case job == "page":
 		return writePages(t)
 	}
-	return fmt.Errorf("it does not know %q; it knows save, save NAME ROW, show NAME ROW, and page", strings.Join(args, " "))
+	return fmt.Errorf("it does not know %q; it knows save, save NAME ROW, save all ROW, show NAME ROW, and page", strings.Join(args, " "))
 }
 
 // named is the lock with this name. The error lists all names.
