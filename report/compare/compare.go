@@ -86,9 +86,14 @@ func (c Comparison) burst(row string) Cell {
 		return Cell{Text: benchfile.Digits(s*1e3) + " ms", Known: true}
 	}
 	if r, any := c.bench.failed(together, row); any {
-		return Cell{Text: fmt.Sprintf("**%d of %d served** in %s s", r.Done, r.Want, benchfile.Digits(r.Seconds))}
+		return served(r)
 	}
 	return Cell{Text: notMeasured}
+}
+
+// served says how many waiters a run served that did not serve all.
+func served(r Run) Cell {
+	return Cell{Text: fmt.Sprintf("**%d of %d served** in %s s", r.Done, r.Want, benchfile.Digits(r.Seconds))}
 }
 
 func measured(format string) func(float64, bool) Cell {

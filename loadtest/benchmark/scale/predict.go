@@ -58,7 +58,8 @@ func simulate(saved benchfile.Saved) (s simulated, err error) {
 	c, ok := calibrate(saved.Runs)
 	if !ok {
 		return s, fmt.Errorf("the model needs the rows %s, %s, %s and %s of v3: measure them with go run . run --plan scale",
-			runner.ScaleSustained+strconv.Itoa(few), runner.ScaleOne+strconv.Itoa(few), runner.ScaleOne+strconv.Itoa(many), runner.ScaleKeys+strconv.Itoa(busyKeys))
+			runner.ScaleSustained+strconv.Itoa(few), runner.ScaleOne+strconv.Itoa(few), runner.ScaleOne+strconv.Itoa(many),
+			runner.ScaleKeys+strconv.Itoa(busyKeys))
 	}
 	if saved.Header.Processors == 0 {
 		return s, errors.New("the file does not say how many processors the machine has")
