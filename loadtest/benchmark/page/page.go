@@ -22,7 +22,8 @@ var libraries = []string{
 var order = append([]string{
 	"ping", "limit", "local", "ours-1", "ours-4", "ours-16", "ours", "bare", "redlock", "redlock-bare", "redlock-hang",
 	"rueidislock", "rueidislock-mutex", "redsync", "redsync-mutex", "redislock", "redislock-mutex", "redsync5", "redsync5-hang",
-	"redisson", "redisson-fair", "v5", "v5-bare", "GET_LOCK", "v6", "v6-bare", "zk.Lock", "v7", "v7-bare", "etcd", "etcd-mutex", "v8", "v8-bare",
+	"redisson", "redisson-fair",
+	"v5", "v5-bare", "GET_LOCK", "v6", "v6-bare", "zk.Lock", "v7", "v7-bare", "etcd", "etcd-mutex", "v8", "v8-bare",
 }, versions.DefaultNames()...)
 
 // Blocks are the tables of docs/benchmark.md by their names. Runs of some workloads have only the tables of these, which say so.
