@@ -91,8 +91,8 @@
 //
 // # What is NOT guaranteed
 //
-//   - A holder that ignores its lease's context may write after the next holder. Only a resource that checks the fencing
-//     token, at the read and at the write, refuses it; the scenarios do (order.ErrStale, pview.ErrStale).
+//   - A holder that ignores its lease's context may write after the next holder. Only a check at the resource refuses
+//     it. The scenarios check the fencing token at the read and at the write (order.ErrStale, pview.ErrStale).
 //   - A holder that is stopped learns of its loss only when it runs again. Examples are a paused process, a long garbage
 //     collection, and a suspended laptop, whose monotonic clock stands still.
 //   - Redis: a failover before the key was replicated (A2), an eviction, an empty restart or a clock jump loses the lock.
