@@ -53,7 +53,7 @@ jmeter: ## Install JMeter from Maven Central into loadtest/jmeter/target
 interop: ## Test the Redis lock against three versions of Redisson on four topologies (1 minute)
 	LAB_PARTS=interop go test -count=1 -v ./loadtest/interop
 
-topologies: ## Load every topology and version with three load tools, kill the master, and write docs/topologies.md (14 minutes)
+topologies: ## Load every topology and version with three load tools, kill the master, and write docs/topologies.md (5 minutes)
 	@$(APP) lab topologies
 
 lint: ## Run golangci-lint, including the rules on which package may import which

@@ -70,7 +70,7 @@ func (s *Stack) start(c command) (*Process, error) {
 		defer close(p.done)
 		_ = p.supervisor.Wait()
 		if p.tail != nil {
-			p.tail.finish()
+			p.tail.writerEnded()
 		}
 	}()
 
@@ -95,11 +95,22 @@ func (s *Stack) inRole(role string, c command) command {
 // PID is the server's process id.
 func (p *Process) PID() int { return p.pid }
 
-// ExitCode waits for the server's end and returns its exit status; 255: a signal ended it.
+// ExitCode waits for the server's end and returns its exit status; 255: a signal may have ended it.
 func (p *Process) ExitCode() int {
 	<-p.done
 	return p.supervisor.ProcessState.ExitCode()
 }
+
+// Status waits for the server's end, and says how it ended: "exit status 3", for example.
+func (p *Process) Status() string {
+	if code := p.ExitCode(); code != signalled {
+		return fmt.Sprintf("exit status %d", code)
+	}
+	return fmt.Sprintf("exit status %d, or by a signal", signalled)
+}
+
+// signalled is the exit status that a supervisor reports when a signal has ended its server.
+const signalled = 255
 
 // Ended waits for the server's end, and returns what proves it.
 func (p *Process) Ended() (proof string, err error) {
@@ -159,7 +170,7 @@ func (p *Process) signal(sig syscall.Signal) {
 // Log is what the process has printed; of a [Stack.Program] the end of its stderr.
 func (p *Process) Log() string {
 	if p.tail != nil {
-		return p.tail.String()
+		return p.end()
 	}
 	text, _ := os.ReadFile(p.log)
 	return string(text)
@@ -186,6 +197,11 @@ func (p *Process) LastLines(n int) (lines []string) {
 // end is the end of the log only, because a log may be long.
 func (p *Process) end() string {
 	if p.tail != nil {
+		select {
+		case <-p.done:
+			<-p.tail.ended // nothing is in the pipe any more
+		default:
+		}
 		return p.tail.String()
 	}
 	log, err := os.Open(p.log)

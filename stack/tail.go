@@ -17,7 +17,7 @@ type tail struct {
 	ended chan struct{} // closed when nothing more comes
 }
 
-// newTail returns a tail, and the end of the pipe for its writer. The caller must close w, and then call finish.
+// newTail returns a tail, and the end of the pipe for its writer. The caller must close w, and call writerEnded.
 func newTail() (t *tail, w *os.File, err error) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -49,9 +49,5 @@ func (t *tail) String() string {
 	return string(t.text)
 }
 
-// finish returns when what the writer left in the pipe is read. A process that the writer left behind may have the pipe for ever: it is
-// not waited for.
-func (t *tail) finish() {
-	_ = t.pipe.SetReadDeadline(time.Now().Add(time.Second))
-	<-t.ended
-}
+// writerEnded lets the reading end. A process that the writer left behind may have the pipe for ever: what it writes is not read.
+func (t *tail) writerEnded() { _ = t.pipe.SetReadDeadline(time.Now().Add(time.Second)) }

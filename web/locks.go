@@ -54,7 +54,8 @@ func (s *Server) locksPage(*http.Request) (page, error) {
 func (l *triedLock) follow(earlier triedLock) {
 	l.Earlier = append(l.Earlier, earlier)
 	if !l.Whole && earlier.Whole {
-		l.Step, l.Again, l.Done, l.Whole = earlier.Step, earlier.Again, earlier.Done, true
+		l.Step, l.Again, l.Whole = earlier.Step, earlier.Again, true
+		l.Done = earlier.Done && l.Count(try.Violated) == 0
 	}
 }
 

@@ -45,6 +45,7 @@ type Program struct {
 	grants  map[string]*Grant  // by id
 	holds   string             // id of the newest grant
 	failed  error              // what ended the dialogue
+	endedAt time.Duration      // and when
 	ended   chan struct{}      // closed when it has
 }
 
@@ -100,14 +101,14 @@ func (p *Program) Connect(ctx context.Context, servers []string, lease time.Dura
 	return ready, err
 }
 
-// EndedItself says how the program ended that the lab did not end; nil: it runs, or the lab has ended it.
-func (p *Program) EndedItself() error {
+// EndedItself says how and when the program ended, unless it runs or the lab has ended it: then how is nil.
+func (p *Program) EndedItself() (how error, at time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.ending || !errors.Is(p.failed, ErrEnded) {
-		return nil
+		return nil, 0
 	}
-	return p.failed
+	return p.failed, p.endedAt
 }
 
 // stop asks the program to end, and kills it when it does not.
@@ -131,7 +132,7 @@ func (p *Program) stop() error {
 }
 
 // Stderr is the last twenty lines that the program has written there.
-func (p *Program) Stderr() string { return strings.Join(p.running.LastLines(20), "\n") }
+func (p *Program) Stderr() []string { return p.running.LastLines(20) }
 
 // receive passes answers on until the program ends, or prints a line that is none.
 func (p *Program) receive() {
@@ -144,31 +145,28 @@ func (p *Program) receive() {
 		p.failed = err
 		p.mu.Unlock()
 	}
-	p.mu.Lock()
+	at, failed := p.Now(), p.failed
 	switch {
-	case p.failed != nil:
+	case failed != nil:
 	case errors.Is(lines.Err(), bufio.ErrTooLong):
-		p.failed = fmt.Errorf("the program printed a line of more than %d bytes", LongestLine)
-	case p.ending:
-		p.failed = ErrEnded
+		failed = fmt.Errorf("the program printed a line of more than %d bytes", LongestLine)
 	default:
-		p.failed = p.end()
+		failed = p.howEnded()
 	}
+	p.mu.Lock()
+	p.failed, p.endedAt = failed, at
 	p.mu.Unlock()
 	go func() { _, _ = io.Copy(io.Discard, p.running.Out) }() // so that it is not blocked; it ends with the process
 }
 
-// end says how the program has ended.
-func (p *Program) end() error {
+// howEnded waits for the end of a program that has closed its stdout, and says how it ended.
+func (p *Program) howEnded() error {
 	select {
 	case <-p.running.Done():
-	case <-time.After(stopping): // it runs on without its stdout
-		return fmt.Errorf("%w its answers: its standard output is closed, and its process runs on", ErrEnded)
+		return fmt.Errorf("%w with %s", ErrEnded, p.running.Status())
+	case <-time.After(stopping):
+		return fmt.Errorf("%w its answers: its stdout is closed, and its process runs on", ErrEnded)
 	}
-	if code := p.running.ExitCode(); code != signalled {
-		return fmt.Errorf("%w with exit status %d", ErrEnded, code)
-	}
-	return fmt.Errorf("%w by a signal", ErrEnded)
 }
 
 func (p *Program) receiveLine(line []byte) error {
@@ -213,7 +211,7 @@ func (p *Program) answer(g *Grant, a protocol.Answer) {
 		g.Granted, g.Token, p.holds = time.Now(), a.Token, g.ID
 		g.extended(g.Granted.Add(-p.Scaled(underway)))
 		if a.UntilMS > 0 {
-			g.Relies = g.Granted.Add(time.Duration(a.UntilMS)*time.Millisecond - p.Scaled(underway))
+			g.Relies = g.asked.Add(time.Duration(a.UntilMS) * time.Millisecond) // the program counts from its answer, which is no earlier
 		}
 		p.believe(history.Grant, g, "")
 	case protocol.Refused, protocol.Error:
@@ -268,9 +266,6 @@ var (
 	ErrSilent  = errors.New("the program has not answered")
 	ErrEnded   = errors.New("the program has ended")
 )
-
-// signalled is the exit status of a process that a signal has ended.
-const signalled = 255
 
 // await waits for an answer. No answer in time ends the trial.
 func (p *Program) await(ctx context.Context, id string, answer chan protocol.Answer, longest time.Duration) protocol.Answer {

@@ -86,10 +86,20 @@ func (b *bench) startAll(ctx context.Context, n int) (all []*process) {
 	return all
 }
 
+// mustServe lets each copy be granted the key once.
+func (b *bench) mustServe(ctx context.Context, all []*process) {
+	for _, p := range all {
+		p.holds(ctx, key).release(ctx)
+	}
+}
+
 // exclusion counts in sections. Without the lock it shows that the load loses updates.
 func exclusion(n, sections int, locked bool) func(context.Context, *bench) {
 	return func(ctx context.Context, b *bench) {
 		r, all := clients.NewResource(b.Trial, false), b.startAll(ctx, n)
+		if locked {
+			b.mustServe(ctx, all)
+		}
 		each := b.load(ctx, all, sections, loadFor, func(p *process, i int) bool {
 			h := &held{Holder: clients.HolderElsewhere(b.Trial, p.Name, fmt.Sprintf("%s%d", p.Name, i), 0)}
 			if locked {
@@ -142,9 +152,7 @@ func (c *competition) left() {
 func fairness(n int) func(context.Context, *bench) {
 	return func(ctx context.Context, b *bench) {
 		all, limit := b.startAll(ctx, n), b.Scaled(3*time.Second)
-		for _, p := range all {
-			p.holds(ctx, key).release(ctx)
-		}
+		b.mustServe(ctx, all)
 		c, began := competition{asleep: make(map[string]time.Duration)}, time.Now()
 		each := b.load(ctx, all, 1<<20, limit, func(p *process, _ int) bool {
 			asked := time.Now()
@@ -220,6 +228,7 @@ func cost(n, callers, sections int) func(context.Context, *bench) {
 			all = append(all, b.local(ctx))
 		} else {
 			all = b.startAll(ctx, n)
+			b.mustServe(ctx, all)
 		}
 		var packets atomic.Int64
 		for _, p := range all {

@@ -6,7 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
+	"strings"
+	"sync"
 	"time"
 
 	"locklab/experiments/agent"
@@ -32,12 +33,14 @@ func (b *bench) start(ctx context.Context, name string) *process {
 	if err == nil {
 		err = b.program.sameAs(hello)
 	}
+	if copied != nil {
+		b.processes = append(b.processes, copied)
+	}
 	b.mustGrant(err)
-	b.processes = append(b.processes, copied)
 	near, wires := b.servers.OverProxies()
 	b.Cleanup(func() error {
-		if text := copied.Stderr(); text != "" {
-			b.Record(history.Event{Timeline: name, Kind: history.Note, Name: stderr, Text: text})
+		if lines := copied.Stderr(); len(lines) > 0 {
+			b.Record(history.Event{Timeline: name, Kind: history.Note, Name: stderr, Text: strings.Join(lines, "\n")})
 		}
 		return nil
 	})
@@ -49,10 +52,14 @@ func (b *bench) start(ctx context.Context, name string) *process {
 // mustGrant ends the trial with err, unless that is nil. When no copy was granted a lock yet, nothing can be tried, and the run ends.
 func (b *bench) mustGrant(err error) {
 	if s := b.program.session; err != nil && !s.granted.Load() {
+		why := ProgramError{Why: "no lock was granted: " + err.Error()}
 		if errors.Is(err, agent.ErrSilent) {
-			err = fmt.Errorf("%w; does it flush its stdout after each line?", err)
+			why.Why += "; does it flush its stdout after each line?"
 		}
-		s.stop(fmt.Errorf("no lock was granted: %w", err))
+		for _, p := range b.processes {
+			why.Stderr = append(why.Stderr, p.Stderr()...)
+		}
+		s.stop(why)
 	}
 	b.Must(err)
 }
@@ -163,22 +170,24 @@ func (p *process) mend() {
 const replyLost = "reply lost"
 
 // loseReply loses the reply to the next request of a copy that names the key, on each of its servers. The server executes the request.
-// The returned function ends the trial when there was no such request.
+// The returned function ends the trial when there was no such request. A program may answer the lab before its server has answered.
 func (p *process) loseReply() (mustBeLost func()) {
 	p.Hit = true
-	var lost atomic.Bool
+	lost, once := make(chan struct{}), sync.Once{}
 	named := func(request faultproxy.Chunk) bool {
 		return faultproxy.NoGreeting(request) && bytes.Contains(request.Data, []byte(p.named))
 	}
 	for _, w := range p.wires {
 		w.LoseReply(named, func(reply faultproxy.Chunk) {
-			lost.Store(true)
+			once.Do(func() { close(lost) })
 			p.Fault(p.Name, replyLost, fmt.Sprintf("the proxy received %q from the server and closed the connection", agent.Short(reply.Data)))
 		})
 	}
 	return func() {
-		if !lost.Load() {
-			p.Must(fmt.Errorf("no reply could be lost: no packet of %s to its servers contains %q; "+
+		select {
+		case <-lost:
+		case <-time.After(p.Lease / 2):
+			p.Must(fmt.Errorf("no reply could be lost: no packet of %s to its servers contained %q within half a lease; "+
 				"if the program hashes its keys, its ready must say the text (field key, see docs/protocol.md)", p.Name, p.named))
 		}
 	}

@@ -3,6 +3,7 @@ package try
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"locklab/experiments"
@@ -156,7 +157,8 @@ var rows = []Row{
 	},
 	{
 		ID: "T12-ended-wait", Title: "a wait that ended leaves nothing",
-		Promise: "A client whose wait has timed out keeps nobody out. One that died waiting does not for longer than two leases and two seconds.",
+		Promise: "A client whose wait has timed out keeps nobody out. One that died waiting does not for longer than two leases and two seconds, " +
+			"although it wanted to wait three times as long.",
 		Matters: "An entry in a queue, or a late grant, locks a key that nobody wants.",
 		tries: []attempt{
 			control("nobody waits", endedWait(noWait)),
@@ -244,11 +246,12 @@ func (r Row) of(p Program) experiments.Experiment {
 		ID: r.ID, Claim: r.Promise, Check: check, Lesson: experiments.Lesson{Title: r.Title, Why: r.Matters},
 		Schedule: experiments.Schedule{Trials: 1, Takes: 10 * time.Second, Alone: r.Alone, Needs: p.needs()},
 	}
+	crashed := new(atomic.Bool)
 	for _, a := range r.tries {
 		if a.except == p.Claims.Store {
 			continue
 		}
-		v := experiments.Variant{Name: a.name, Fault: a.fault, Run: p.run(a.run)}
+		v := experiments.Variant{Name: a.name, Fault: a.fault, Run: p.run(crashed, a.run)}
 		if a.breaks {
 			v.Expect = experiments.Sometimes
 		}

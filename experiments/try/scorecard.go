@@ -58,6 +58,7 @@ type Scorecard struct {
 	Pace    experiments.Pace    `json:"pace"`
 	Rows    []Score             `json:"rows"`
 	Stopped string              `json:"stopped,omitempty"` // why not all rows were tried
+	Stderr  []string            `json:"stderr,omitempty"`  // the last lines there of the program that stopped the run
 	Verdict experiments.Verdict `json:"verdict"`           // the worst of the rows that are claimed
 	Took    float64             `json:"took_s"`
 	Ended   time.Time           `json:"at"`
@@ -120,15 +121,22 @@ func Run(ctx context.Context, p Program, rows []Row, parallel int, o experiments
 		}
 		card.Rows = append(card.Rows, ScoreOf(runs[i].Saved, rows))
 	}
-	if stopped := context.Cause(ctx); stopped != nil && card.Count(NotTried) > 0 {
-		card.Stopped = stopped.Error()
-		if errors.Is(stopped, context.Canceled) {
-			card.Stopped = "it was interrupted"
-		}
-	}
+	card.stopped(context.Cause(ctx))
 	card.Verdict, card.Took = card.verdict(), time.Since(began).Seconds()
 	card.Ended = began.Add(time.Duration(card.Took * float64(time.Second))).UTC()
 	return card
+}
+
+// stopped takes why a run was stopped, if it was and rows are left.
+func (c *Scorecard) stopped(cause error) {
+	program := ProgramError{}
+	switch {
+	case cause == nil || c.Count(NotTried) == 0:
+	case errors.As(cause, &program):
+		c.Stopped, c.Stderr = program.Why, program.Stderr
+	default:
+		c.Stopped = "it was interrupted"
+	}
 }
 
 // verdict is that of the worst row that was tried.
@@ -163,7 +171,7 @@ func ScoreOf(s experiments.Saved, rows []Row) Score {
 	}
 	said := ""
 	if state == Violated || state == Inconclusive {
-		said = stderrOf(s.Record.Events, why)
+		said = stderrOf(s)
 	}
 	return Score{
 		ID: s.Experiment.ID, Title: s.Experiment.Title, State: state, Why: why, Stderr: said, Variants: s.Judgement.Variants,
@@ -171,13 +179,18 @@ func ScoreOf(s experiments.Saved, rows []Row) Score {
 	}
 }
 
-// stderrOf is the end of what a copy wrote there: the copy that the reason names, or any.
-func stderrOf(events []history.Event, why string) (text string) {
-	for _, e := range events {
-		if e.Kind != history.Note || e.Name != stderr {
+// stderrOf is the end of what a copy wrote there in the first variant that is not as expected: the copy that the reason names, or any.
+func stderrOf(s experiments.Saved) (text string) {
+	at := slices.IndexFunc(s.Judgement.Variants, func(v experiments.VariantJudgement) bool { return v.Verdict != experiments.AsExpected })
+	if at < 0 {
+		return ""
+	}
+	v := s.Judgement.Variants[at]
+	for _, e := range s.Record.Events {
+		if e.Kind != history.Note || e.Name != stderr || e.Variant != v.Name {
 			continue
 		}
-		if text = e.Text; strings.Contains(why, e.Timeline+": ") {
+		if text = e.Text; strings.Contains(v.Why, e.Timeline+": ") {
 			break
 		}
 	}
@@ -201,5 +214,5 @@ func (c *Scorecard) Take(newer *Scorecard) {
 			c.Rows[i] = newer.Rows[n]
 		}
 	}
-	c.Took, c.Ended, c.Verdict = c.Took+newer.Took, newer.Ended, c.verdict()
+	c.Took, c.Ended, c.Build, c.Claims, c.Verdict = c.Took+newer.Took, newer.Ended, newer.Build, newer.Claims, c.verdict()
 }

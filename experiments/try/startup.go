@@ -2,7 +2,6 @@ package try
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -18,7 +17,7 @@ import (
 	"locklab/stack"
 )
 
-// ProgramError is that a program cannot be tried before its author mends it, its adapter or the command.
+// ProgramError says why a program cannot be tried, and what its author has to mend.
 type ProgramError struct {
 	Why    string
 	Stderr []string // its last lines there
@@ -36,11 +35,8 @@ func (e ProgramError) Error() string {
 func startError(name string, err error) error {
 	path, why := locate(name)
 	if why == nil {
-		why = startable(path)
-	}
-	if why == nil { // the cause is the last part of what the system said
 		said := err.Error()
-		why = fmt.Errorf("%s does not start: %s", path, said[strings.LastIndex(said, ": ")+2:])
+		why = startable(path, said[strings.LastIndex(said, ": ")+1:]) // the cause is the last part
 	}
 	return ProgramError{Why: why.Error()}
 }
@@ -60,8 +56,8 @@ func locate(name string) (path string, err error) {
 	return name, fmt.Errorf("%s is not in PATH; install it, or write the path of a file, such as ./%s", name, name)
 }
 
-// startable says why the system does not start a file; nil: it is not known.
-func startable(path string) error {
+// startable says why the system does not start a file, and what to do. said is the system's own reason.
+func startable(path, said string) error {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
@@ -75,16 +71,23 @@ func startable(path string) error {
 		return fmt.Errorf("%s is not executable; run: chmod +x %[1]s", path)
 	}
 	line, err := beginning(path)
+	if err == nil {
+		err = interpreted(path, string(line))
+	}
 	switch {
 	case err != nil:
 		return err
+	case !strings.HasSuffix(said, noFormat):
+		return fmt.Errorf("%s does not start: %s", path, said)
 	case bytes.HasPrefix(line, []byte("\x7fELF")), bytes.HasPrefix(line, []byte("\xcf\xfa\xed\xfe")), bytes.HasPrefix(line, []byte("MZ")):
 		return fmt.Errorf("%s was built for another system or processor; build it for %s/%s", path, runtime.GOOS, runtime.GOARCH)
 	}
-	return cmp.Or(interpreted(path, string(line)),
-		fmt.Errorf("the first line of %s names no interpreter, such as #!/usr/bin/env python3; add that line, "+
-			"or write the interpreter before the file: app lab try -- python3 %[1]s", path))
+	return fmt.Errorf("the first line of %s names no interpreter, such as #!/usr/bin/env python3; add that line, "+
+		"or write the interpreter before the file: app lab try -- python3 %[1]s", path)
 }
+
+// noFormat is what the system says of a file that it does not know how to run.
+const noFormat = "exec format error"
 
 // interpreted says what is wrong with the first line of a script; nil: nothing, or it names no interpreter.
 func interpreted(path, line string) error {
@@ -125,15 +128,12 @@ func beginning(path string) ([]byte, error) {
 	return line, err
 }
 
-// noHello says how a program has ended that said no hello.
+// noHello says how a program ended without a hello.
 func (p Program) noHello(w *stack.Dialogue) error {
 	why := "it has closed its stdout before it said hello"
 	select {
 	case <-w.Done():
-		why = fmt.Sprintf("it has ended with status %d before it said hello", w.ExitCode())
-		if w.ExitCode() == 255 {
-			why = "it has ended with status 255, or by a signal, before it said hello"
-		}
+		why = fmt.Sprintf("it has ended with %s before it said hello", w.Status())
 	case <-time.After(agent.Answering):
 	}
 	path, _ := locate(p.Argv[0])

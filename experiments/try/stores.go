@@ -35,7 +35,7 @@ func empty(ctx context.Context, s *clients.Servers) (proof string, err error) {
 	case []string:
 		return deleteEphemerals(c)
 	case *clientv3.Client:
-		return revokeLeases(ctx, c)
+		return expireLeases(ctx, c)
 	case *memcache.Client:
 		return "flush_all was executed", c.FlushAll()
 	}
@@ -50,9 +50,9 @@ func deleted(n int64, what string) (proof string, err error) {
 	return fmt.Sprintf("%d %s were deleted", n, what), nil
 }
 
-// revokeLeases ends the leases that hold keys, as etcd does when they expire. Its client is told of the end of a lease, and of nothing
-// else.
-func revokeLeases(ctx context.Context, c *clientv3.Client) (proof string, err error) {
+// expireLeases ends the leases that hold keys, as etcd does when their time is over. Its client is told of the end of a lease, and of
+// nothing else. Where no key has a lease, it deletes all keys.
+func expireLeases(ctx context.Context, c *clientv3.Client) (proof string, err error) {
 	all, err := c.Leases(ctx)
 	if err != nil {
 		return "", err
@@ -68,7 +68,14 @@ func revokeLeases(ctx context.Context, c *clientv3.Client) (proof string, err er
 			return "", err
 		}
 	}
-	return deleted(revoked, "leases with keys")
+	if revoked > 0 {
+		return fmt.Sprintf("%d leases with keys were revoked", revoked), nil
+	}
+	gone, err := c.Delete(ctx, "\x00", clientv3.WithFromKey())
+	if err != nil {
+		return "", err
+	}
+	return deleted(gone.Deleted, "keys")
 }
 
 func flush(ctx context.Context, nodes ...redis.UniversalClient) (proof string, err error) {

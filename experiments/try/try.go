@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -131,12 +130,13 @@ type bench struct {
 	servers   *clients.Servers
 	lease     time.Duration
 	processes []*agent.Program
+	crashed   *atomic.Bool // a copy has ended by itself in an earlier variant of the row, without a fault
 }
 
-// run makes a scenario of the engine from one of a bench.
-func (p Program) run(scenario func(ctx context.Context, b *bench)) experiments.Scenario {
+// run makes a scenario of the engine from one of a bench. crashed is that of its row.
+func (p Program) run(crashed *atomic.Bool, scenario func(ctx context.Context, b *bench)) experiments.Scenario {
 	return func(ctx context.Context, t *experiments.Trial) {
-		b := &bench{Trial: t, program: p, lease: t.Scaled(ownLease)}
+		b := &bench{Trial: t, program: p, lease: t.Scaled(ownLease), crashed: crashed}
 		if fixed := time.Duration(p.Claims.LeaseMS) * time.Millisecond; fixed > 0 {
 			b.lease = fixed
 		}
@@ -146,16 +146,25 @@ func (p Program) run(scenario func(ctx context.Context, b *bench)) experiments.S
 	}
 }
 
-// findEnded records as a violation that a copy has ended by itself after a fault: whatever it promised, it keeps no more.
+// findEnded records as a violation that a copy has ended by itself after a fault: whatever it promised, it keeps no more. A program that
+// ends without a fault as well shows nothing.
 func (b *bench) findEnded() {
-	faults := slices.DeleteFunc(b.Events(), func(e history.Event) bool { return e.Kind != history.Fault })
-	if len(faults) == 0 {
-		return
-	}
 	for _, p := range b.processes {
-		if how := p.EndedItself(); how != nil {
-			b.violates(p.Name, "%s, after a fault (%s)", how, faults[len(faults)-1].Text)
+		how, at := p.EndedItself()
+		if how == nil {
+			continue
 		}
+		fault := ""
+		for _, e := range b.Events() {
+			if e.Kind == history.Fault && e.At <= at {
+				fault = e.Text
+			}
+		}
+		if fault == "" || b.crashed.Load() {
+			b.crashed.Store(true)
+			b.Must(fmt.Errorf("%s: %w, and not because of a fault", p.Name, how))
+		}
+		b.violates(p.Name, "%s, after a fault (%s)", how, fault)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -267,13 +268,20 @@ var hostiles = map[string]func(){
 	"refuses": func() {
 		hello()
 		ready()
-		for answer(`{"type":"refused","id":"%s","reason":"maintenance until Monday"}`) {
+		for answer(map[string]string{"acquire": `{"type":"refused","id":"%s","reason":"maintenance until Monday"}`}) {
+		}
+	},
+	"third answer": func() { // it ends after that, whatever the lab does
+		hello()
+		ready()
+		for range 3 {
+			answer(map[string]string{"acquire": `{"type":"granted","id":"%s"}`, "release": `{"type":"released","id":"%s"}`})
 		}
 	},
 	"twice": func() {
 		hello()
 		ready()
-		for answer(`{"type":"granted","id":"%s"}`) {
+		for answer(map[string]string{"acquire": `{"type":"granted","id":"%s"}`, "release": `{"type":"granted","id":"%s"}`}) {
 		}
 	},
 	"crash": func() { hello(); fmt.Fprintln(os.Stderr, "first\nno such server"); os.Exit(3) },
@@ -318,14 +326,14 @@ func ready() { // after the start
 	fmt.Println(`{"type":"ready"}`)
 }
 
-// answer reads a request, and answers it with its id.
-func answer(line string) bool {
+// answer reads a request, and answers it as its type says, with its id.
+func answer(lines map[string]string) bool {
 	var r protocol.Request
 	text, err := requests.ReadBytes('\n')
 	if err != nil || json.Unmarshal(text, &r) != nil || r.ID == "" {
 		return false
 	}
-	fmt.Printf(line+"\n", r.ID)
+	fmt.Printf(lines[string(r.Type)]+"\n", r.ID)
 	return true
 }
 
@@ -344,6 +352,9 @@ func TestAProgramThatGrantsNothingStopsTheRun(t *testing.T) {
 			card := tried(t, name, 1)
 			if !strings.Contains(card.Stopped, says) || card.Count(try.NotTried) < 10 || card.Verdict != experiments.Inconclusive {
 				t.Errorf("stopped because %q: %v", card.Stopped, states(card))
+			}
+			if name == "crash" && !slices.Contains(card.Stderr, "no such server") {
+				t.Errorf("its stderr is %q", card.Stderr)
 			}
 		})
 	}
@@ -380,7 +391,7 @@ func TestHostilePrograms(t *testing.T) {
 	for name, says := range map[string]string{
 		"noise": "has ended with exit status 1", "flood": "no request with that id", "endless line": "a line of more than 65536 bytes",
 		"another answer": "no request with that id", "unknown loss": "never granted a lock with that id", "two losses": "one loss twice",
-		"a child": "the program has ended", "twice": "is an earlier request answered twice?",
+		"a child": "the program has ended", "third answer": "not because of a fault", "twice": "is an earlier request answered twice?",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -113,7 +113,11 @@ func (l Lock) once(ctx context.Context, rows []string) (*try.Scorecard, error) {
 		return nil, fmt.Errorf("%w: %s", err, lines[len(lines)-1])
 	}
 	card := new(try.Scorecard)
-	return card, json.Unmarshal(out.Bytes(), card)
+	err := json.Unmarshal(out.Bytes(), card)
+	if err == nil && card.Stopped != "" {
+		err = errors.New(card.Stopped)
+	}
+	return card, err
 }
 
 func file(l Lock) string { return filepath.Join(folder, l.Name+".json") }

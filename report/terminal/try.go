@@ -61,6 +61,9 @@ func writeFooter(b *strings.Builder, c *try.Scorecard, screen Screen) {
 	}
 	if c.Stopped != "" {
 		fmt.Fprintf(b, "Stopped: %s\n", screen.Fit(experiments.OneLine(c.Stopped), 9))
+		for _, line := range c.Stderr {
+			fmt.Fprintf(b, "  stderr: %s\n", experiments.Printable(line))
+		}
 	}
 	var counts []string
 	for _, state := range try.States {
