@@ -101,14 +101,14 @@ func (p *Program) Connect(ctx context.Context, servers []string, lease time.Dura
 	return ready, err
 }
 
-// EndedItself says how and when the program ended, unless it runs or the lab has ended it: then how is nil.
-func (p *Program) EndedItself() (how error, at time.Duration) {
+// EndedItself says when and how the program ended, unless it runs or the lab has ended it: then how is nil.
+func (p *Program) EndedItself() (at time.Duration, how error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.ending || !errors.Is(p.failed, ErrEnded) {
-		return nil, 0
+		return 0, nil
 	}
-	return p.failed, p.endedAt
+	return p.endedAt, p.failed
 }
 
 // stop asks the program to end, and kills it when it does not.

@@ -223,13 +223,12 @@ func (b *bench) local(ctx context.Context) *process {
 // time for. Without copies it is the local queue that they call.
 func cost(n, callers, sections int) func(context.Context, *bench) {
 	return func(ctx context.Context, b *bench) {
-		var all, calling []*process
+		var calling []*process
+		all := b.startAll(ctx, n)
 		if n == 0 {
 			all = append(all, b.local(ctx))
-		} else {
-			all = b.startAll(ctx, n)
-			b.mustServe(ctx, all)
 		}
+		b.mustServe(ctx, all)
 		var packets atomic.Int64
 		for _, p := range all {
 			p.Hit = true // so many requests may be too many for it: an error is counted as no section

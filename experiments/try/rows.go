@@ -157,8 +157,8 @@ var rows = []Row{
 	},
 	{
 		ID: "T12-ended-wait", Title: "a wait that ended leaves nothing",
-		Promise: "A client whose wait has timed out keeps nobody out. One that died waiting does not for longer than two leases and two seconds, " +
-			"although it wanted to wait three times as long.",
+		Promise: "A client whose wait has timed out keeps nobody out. One that died waiting does not for longer than two leases and " +
+			"two seconds, although it wanted to wait three times as long.",
 		Matters: "An entry in a queue, or a late grant, locks a key that nobody wants.",
 		tries: []attempt{
 			control("nobody waits", endedWait(noWait)),

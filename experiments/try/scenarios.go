@@ -3,6 +3,7 @@ package try
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -508,7 +509,7 @@ func oneEmpty(restarted bool) func(context.Context, *bench) {
 		}
 		switch next := other.acquire(ctx, b.lease/4); {
 		case next == nil && !reached():
-			b.Must(errors.New("B has not connected again to the server that has restarted, so nothing is shown"))
+			b.Must(fmt.Errorf("%s has not connected again to the server that has restarted, so nothing is shown", other.Name))
 		case next != nil && !h.grant.IsLost():
 			r.Add(next.Holder)
 			next.release(ctx)

@@ -150,7 +150,7 @@ func (p Program) run(crashed *atomic.Bool, scenario func(ctx context.Context, b 
 // ends without a fault as well shows nothing.
 func (b *bench) findEnded() {
 	for _, p := range b.processes {
-		how, at := p.EndedItself()
+		at, how := p.EndedItself()
 		if how == nil {
 			continue
 		}
