@@ -36,7 +36,7 @@ func (b *bench) start(ctx context.Context, name string) *process {
 	if copied != nil {
 		b.processes = append(b.processes, copied)
 	}
-	b.mustGrant(err)
+	b.mustBegin(err)
 	near, wires := b.servers.OverProxies()
 	b.Cleanup(func() error {
 		if lines := copied.Stderr(); len(lines) > 0 {
@@ -45,13 +45,13 @@ func (b *bench) start(ctx context.Context, name string) *process {
 		return nil
 	})
 	ready, err := copied.Connect(ctx, near.Addrs, b.lease)
-	b.mustGrant(err)
+	b.mustBegin(err)
 	return &process{copied, b, wires, cmp.Or(ready.Key, key)}
 }
 
-// mustGrant ends the trial with err, unless that is nil. When no copy was granted a lock yet, nothing can be tried, and the run ends.
-func (b *bench) mustGrant(err error) {
-	if s := b.program.session; err != nil && !s.granted.Load() {
+// mustBegin ends the trial with err, unless that is nil. When no copy was granted a lock yet, nothing can be tried, and the run ends.
+func (b *bench) mustBegin(err error) {
+	if run := b.program.run; err != nil && !run.granted.Load() {
 		why := ProgramError{Why: "no lock was granted: " + err.Error()}
 		if errors.Is(err, agent.ErrSilent) {
 			why.Why += "; does it flush its stdout after each line?"
@@ -59,7 +59,7 @@ func (b *bench) mustGrant(err error) {
 		for _, p := range b.processes {
 			why.Stderr = append(why.Stderr, p.Stderr()...)
 		}
-		s.stop(why)
+		run.stop(why)
 	}
 	b.Must(err)
 }
@@ -82,7 +82,7 @@ func (p *process) request(key string, wait time.Duration) (granted func(context.
 		if err != nil {
 			return nil, err
 		}
-		p.bench.program.session.granted.Store(true)
+		p.bench.program.run.granted.Store(true)
 		h := &held{clients.HolderElsewhere(p.Trial, p.Name, g.ID, g.Token), g, p}
 		h.Key = key
 		return h, nil
@@ -133,7 +133,7 @@ func (p *process) holds(ctx context.Context, key string) *held {
 	if err != nil {
 		err = fmt.Errorf("%s was not granted a key that is free: %w", p.Name, err)
 	}
-	p.bench.mustGrant(err)
+	p.bench.mustBegin(err)
 	return h
 }
 

@@ -251,7 +251,7 @@ func (r Row) of(p Program) experiments.Experiment {
 		if a.except == p.Claims.Store {
 			continue
 		}
-		v := experiments.Variant{Name: a.name, Fault: a.fault, Run: p.run(crashed, a.run)}
+		v := experiments.Variant{Name: a.name, Fault: a.fault, Run: p.scenario(crashed, a.run)}
 		if a.breaks {
 			v.Expect = experiments.Sometimes
 		}

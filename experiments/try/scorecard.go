@@ -107,7 +107,7 @@ func Run(ctx context.Context, p Program, rows []Row, parallel int, o experiments
 	o.Once = true
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	p.session = &session{stop: stop}
+	p.run = &tryRun{stop: stop}
 	card := &Scorecard{Name: p.Claims.Name, Program: p.Argv, Claims: p.Claims, Build: o.Build, Pace: o.Pace}
 	card.Server = stack.ServerName(p.Claims.Store, o.Real)
 	runs := experiments.RunAll(ctx, p.Experiments(rows), parallel, func(e experiments.Experiment) experiments.Result {

@@ -30,11 +30,11 @@ type Program struct {
 	Argv   []string
 	Claims protocol.Claims
 
-	session *session
+	run *tryRun
 }
 
-// session is a run of rows on a program.
-type session struct {
+// tryRun is a run of rows on a program.
+type tryRun struct {
 	granted atomic.Bool // some copy was granted a lock
 	stop    func(why error)
 }
@@ -133,8 +133,8 @@ type bench struct {
 	crashed   *atomic.Bool // a copy has ended by itself in an earlier variant of the row, without a fault
 }
 
-// run makes a scenario of the engine from one of a bench. crashed is that of its row.
-func (p Program) run(crashed *atomic.Bool, scenario func(ctx context.Context, b *bench)) experiments.Scenario {
+// scenario makes a scenario of the engine from one of a bench. crashed is that of its row.
+func (p Program) scenario(crashed *atomic.Bool, act func(ctx context.Context, b *bench)) experiments.Scenario {
 	return func(ctx context.Context, t *experiments.Trial) {
 		b := &bench{Trial: t, program: p, lease: t.Scaled(ownLease), crashed: crashed}
 		if fixed := time.Duration(p.Claims.LeaseMS) * time.Millisecond; fixed > 0 {
@@ -142,7 +142,7 @@ func (p Program) run(crashed *atomic.Bool, scenario func(ctx context.Context, b 
 		}
 		b.servers = clients.StartLock(ctx, t, p.Claims.Store)
 		defer b.findEnded()
-		scenario(ctx, b)
+		act(ctx, b)
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 )
 
 // Bounds of the times in an answer, in milliseconds. The lab waits for the end of a lease several times.
@@ -19,52 +18,86 @@ const (
 	longestLease  = 10_000
 )
 
-// field is one that a line may have.
+// field is one that a line of the program may have.
 type field struct {
 	name   string
-	value  value
+	rule   string // what its value must be
 	needed bool
+	set    func(a *Answer, raw []byte) (ok bool)
 }
 
-// value is what a field may have.
-type value struct {
-	must string                                  // be
-	read func(raw []byte) (of any, allowed bool) // as Go writes it
+func (f field) optional() field { f.needed = false; return f }
+
+func (f field) ruled(rule string) field { f.rule = rule; return f }
+
+// text is a field with a text that is not empty.
+func text(name string, of func(*Answer) *string) field {
+	return field{name, "a text that is not empty", true, func(a *Answer, raw []byte) bool { return decode(raw, of(a)) && *of(a) != "" }}
+}
+
+// flag is a field that is true or false.
+func flag(name string, of func(*Answer) *bool) field {
+	return field{name, "true or false", false, func(a *Answer, raw []byte) bool { return decode(raw, of(a)) }}
+}
+
+// number is a field with a whole number.
+func number[N int | int64](name string, least, most int64, of func(*Answer) *N) field {
+	rule := fmt.Sprintf("a whole number from %d to %d", least, most)
+	return field{name, rule, true, func(a *Answer, raw []byte) bool {
+		n, ok := wholeNumber(raw)
+		*of(a) = N(n)
+		return ok && n >= least && n <= most
+	}}
 }
 
 var (
-	id     = field{"id", some, true}
-	reason = field{"reason", value{"a text", read(func(string) bool { return true })}, false}
-	some   = value{"a text that is not empty", read(func(s string) bool { return s != "" })}
-	flag   = value{"true or false", read(func(bool) bool { return true })}
-	token  = value{fmt.Sprintf(`a whole number from 1 to %d, written as a string, such as "7"`, uint64(math.MaxUint64)), read(isToken)}
-	store  = value{"one of " + strings.Join(Stores, ", "), read(func(s string) bool { return slices.Contains(Stores, s) })}
-	lease  = value{fmt.Sprintf("0 or a whole number from %d to %d", shortestLease, longestLease), func(raw []byte) (any, bool) {
-		n, whole := readWhole(raw)
-		return n, whole && (n == 0 || n >= shortestLease && n <= longestLease)
+	id     = text("id", func(a *Answer) *string { return &a.ID })
+	reason = field{"reason", "a text", false, func(a *Answer, raw []byte) bool { return decode(raw, &a.Reason) }}
+	token  = field{
+		"token", fmt.Sprintf(`a whole number from 1 to %d, written as a string, such as "7"`, uint64(math.MaxUint64)), false,
+		func(a *Answer, raw []byte) (ok bool) {
+			var digits string
+			if !decode(raw, &digits) || strings.HasPrefix(digits, "0") {
+				return false
+			}
+			var err error
+			a.Token, err = strconv.ParseUint(digits, 10, 64)
+			return err == nil
+		},
+	}
+	store = field{"store", "one of " + strings.Join(Stores, ", "), true, func(a *Answer, raw []byte) bool {
+		return decode(raw, &a.Store) && slices.Contains(Stores, a.Store)
 	}}
+	lease = field{
+		"fixed_lease_ms", fmt.Sprintf("0 or a whole number from %d to %d", shortestLease, longestLease), false,
+		func(a *Answer, raw []byte) (ok bool) {
+			a.LeaseMS, ok = wholeNumber(raw)
+			return ok && (a.LeaseMS == 0 || a.LeaseMS >= shortestLease && a.LeaseMS <= longestLease)
+		},
+	}
 )
 
 // fields are those of each answer. schema.json has the same.
 var fields = map[Type][]field{
 	Hello: {
-		{"protocol", value{fmt.Sprintf("%d, which this lab speaks", Version), wholeFrom(Version, Version)}, true},
-		{"name", some, true},
-		{"pid", whole(1, math.MaxInt32), true},
-		{"store", store, true},
-		{"fixed_lease_ms", lease, false},
-		{"renews", flag, false},
-		{"tokens", flag, false},
-		{"tells_loss", flag, false},
-		{"extends", flag, false},
-		{"waits_by_message", flag, false},
+		number("protocol", Version, Version, func(a *Answer) *int { return &a.Protocol }).
+			ruled(fmt.Sprintf("%d, which this lab speaks", Version)),
+		text("name", func(a *Answer) *string { return &a.Name }),
+		number("pid", 1, math.MaxInt32, func(a *Answer) *int { return &a.PID }),
+		store,
+		lease,
+		flag("renews", func(a *Answer) *bool { return &a.Renews }),
+		flag("tokens", func(a *Answer) *bool { return &a.Tokens }),
+		flag("tells_loss", func(a *Answer) *bool { return &a.Tells }),
+		flag("extends", func(a *Answer) *bool { return &a.Extends }),
+		flag("waits_by_message", func(a *Answer) *bool { return &a.Messages }),
 	},
-	Ready:    {{"key", some, false}},
-	Granted:  {id, {"token", token, false}, {"until_ms", whole(0, longestUntil), false}},
+	Ready:    {text("key", func(a *Answer) *string { return &a.Key }).optional()},
+	Granted:  {id, token, number("until_ms", 0, longestUntil, func(a *Answer) *int64 { return &a.UntilMS }).optional()},
 	Refused:  {id, reason},
 	Released: {id},
 	NotHeld:  {id},
-	Error:    {{"text", reason.value, true}, {"id", some, false}},
+	Error:    {{"text", "a text", true, func(a *Answer, raw []byte) bool { return decode(raw, &a.Text) }}, id.optional()},
 	Lost:     {id, reason},
 }
 
@@ -78,107 +111,68 @@ func Parse(line []byte) (a Answer, err error) {
 	if err != nil || found == nil {
 		return a, errors.New("it is no JSON object (logs belong on stderr)")
 	}
-	var name Type
-	if raw, has := found["type"]; !has {
-		return a, fmt.Errorf("it has no type; %s", typesAre())
-	} else if _ = json.Unmarshal(raw, &name); fields[name] == nil {
-		return a, fmt.Errorf("no answer has the type %s; %s", shorten(raw), typesAre())
+	switch raw, has := found["type"]; {
+	case !has:
+		return a, fmt.Errorf("it has no type; the types are %s", types())
+	case !decode(raw, &a.Type) || fields[a.Type] == nil:
+		return a, fmt.Errorf("no answer has the type %s; the types are %s", shorten(raw), types())
 	}
-	values, err := check(name, found)
-	if err != nil {
-		return a, err
+	if a.Type == Hello {
+		a.Claims = new(Claims)
 	}
-	text, err := json.Marshal(values)
-	if err != nil {
-		return a, err
-	}
-	return a, json.Unmarshal(text, &a)
+	return a, a.fill(found)
 }
 
-// check returns the values of a line, or what is wrong with one.
-func check(of Type, found map[string]json.RawMessage) (map[string]any, error) {
-	names := []string{"type"}
-	for _, f := range fields[of] {
+// fill takes the values of a line, or says what is wrong with one.
+func (a *Answer) fill(found map[string]json.RawMessage) error {
+	var names []string
+	for _, f := range fields[a.Type] {
 		names = append(names, f.name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(found)) {
-		if !slices.Contains(names, name) {
-			return nil, fmt.Errorf("%s has no field %q; its fields are %s", of, shorten([]byte(name)), strings.Join(names[1:], ", "))
+		if name != "type" && !slices.Contains(names, name) {
+			return fmt.Errorf("%s has no field %q; its fields are %s", a.Type, shorten([]byte(name)), strings.Join(names, ", "))
 		}
 	}
-	values := map[string]any{"type": of}
-	for _, f := range fields[of] {
-		raw, has := found[f.name]
-		if !has && f.needed {
-			return nil, fmt.Errorf("%s needs the field %s: %s", of, f.name, f.value.must)
+	for _, f := range fields[a.Type] {
+		switch raw, has := found[f.name]; {
+		case !has && f.needed:
+			return fmt.Errorf("%s needs the field %s: %s", a.Type, f.name, f.rule)
+		case has && !f.set(a, raw):
+			return fmt.Errorf("%s is %s; it must be %s", f.name, shorten(raw), f.rule)
 		}
-		if !has {
-			continue
-		}
-		v, allowed := f.value.read(raw)
-		if !allowed {
-			return nil, fmt.Errorf("%s is %s; it must be %s", f.name, shorten(raw), f.value.must)
-		}
-		values[f.name] = v
 	}
-	return values, nil
+	return nil
 }
 
-func typesAre() string {
+// types lists the types of the answers.
+func types() string {
 	var all []string
-	for _, name := range answers {
-		all = append(all, string(name))
+	for t := range fields {
+		all = append(all, string(t))
 	}
-	return "the types are " + strings.Join(all, ", ")
+	slices.Sort(all)
+	return strings.Join(all, ", ")
 }
 
-// shorten is the beginning of a text, as it may be printed.
-func shorten(text []byte) string {
+func shorten(raw []byte) string {
 	const most = 60
-	rest := ""
-	if len(text) > most {
-		text, rest = text[:most], "…"
+	if len(raw) > most {
+		return string(raw[:most]) + "…"
 	}
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, string(text)) + rest
+	return string(raw)
 }
 
-// read makes a reader of JSON values of one Go type.
-func read[T any](allowed func(T) bool) func([]byte) (any, bool) {
-	return func(raw []byte) (any, bool) {
-		v := new(*T) // nil: it is null
-		if err := json.Unmarshal(raw, v); err != nil || *v == nil {
-			return nil, false
-		}
-		return **v, allowed(**v)
-	}
+// decode reads a value of JSON that is not null.
+func decode[T any](raw []byte, into *T) (ok bool) {
+	return string(raw) != "null" && json.Unmarshal(raw, into) == nil
 }
 
-func isToken(s string) bool {
-	n, err := strconv.ParseUint(s, 10, 64)
-	return err == nil && n > 0 && s[0] != '0'
-}
-
-func whole(least, most int64) value {
-	return value{fmt.Sprintf("a whole number from %d to %d", least, most), wholeFrom(least, most)}
-}
-
-func wholeFrom(least, most int64) func([]byte) (any, bool) {
-	return func(raw []byte) (any, bool) {
-		n, whole := readWhole(raw)
-		return n, whole && n >= least && n <= most
-	}
-}
-
-// readWhole reads a whole number of JSON, such as 950, 950.0 or 1e3. It refuses one that a float64 does not hold exactly.
-func readWhole(raw []byte) (n int64, is bool) {
-	var f *float64
-	if err := json.Unmarshal(raw, &f); err != nil || f == nil || *f != math.Trunc(*f) || math.Abs(*f) > 1<<53 {
+// wholeNumber reads a whole number of JSON, such as 950, 950.0 or 1e3. It refuses one that a float64 does not hold exactly.
+func wholeNumber(raw []byte) (n int64, ok bool) {
+	var f float64
+	if !decode(raw, &f) || f != math.Trunc(f) || math.Abs(f) > 1<<53 {
 		return 0, false
 	}
-	return int64(*f), true
+	return int64(f), true
 }

@@ -98,5 +98,3 @@ const (
 
 // Stores are their names.
 var Stores = []string{Redis, RedLock, Database, ZooKeeper, Etcd, Memcached}
-
-var answers = []Type{Hello, Ready, Granted, Refused, Released, NotHeld, Error, Lost}
