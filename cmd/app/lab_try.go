@@ -45,6 +45,9 @@ func (c *labTryCommand) Run(ctx context.Context, std streams) error {
 	if err := validateRange("--parallel", c.Parallel, 1, maxParallel); err != nil {
 		return err
 	}
+	if len(c.Program) < 2 || c.Program[0] != "--" {
+		return usageErrorf("no program to test; put it after --, and flags before it: app lab try -- ./mylock (see docs/protocol.md)")
+	}
 	if err := c.checkPlace(); err != nil {
 		return err
 	}
@@ -72,9 +75,6 @@ func (c *labTryCommand) Run(ctx context.Context, std streams) error {
 
 // startProgram asks the program what its lock claims, and checks that the servers it needs are installed.
 func (c *labTryCommand) startProgram(ctx context.Context, std streams) (p try.Program, err error) {
-	if len(c.Program) < 2 || c.Program[0] != "--" {
-		return p, usageErrorf("no program to test; put it after --, and flags before it: app lab try -- ./mylock (see docs/protocol.md)")
-	}
 	p, err = try.Ask(ctx, c.Program[1:])
 	if wrong := (try.ProgramError{}); ctx.Err() == nil && errors.As(err, &wrong) {
 		if len(wrong.Stderr) > 1 {
@@ -126,28 +126,27 @@ func (c *labTryCommand) createPage(lock string, at time.Time) (*os.File, error) 
 
 // checkPlace finds a place that cannot be written before the tests, which take minutes.
 func (c *labTryCommand) checkPlace() error {
-	if c.Out == "" {
-		page, err := c.createPage("check", time.Now())
-		if err == nil {
-			err = errors.Join(page.Close(), os.Remove(page.Name()))
-		}
-		if err != nil {
-			return usageErrorf("--store is %s; the scorecard cannot be written there: %v", c.Store, err)
+	if c.Out != "" {
+		if err := errors.Join(writable(c.Out), writable(try.Beside(c.Out))); err != nil {
+			return usageErrorf("--out is %s; it cannot be written: %v", c.Out, err)
 		}
 		return nil
 	}
-	for _, path := range []string{c.Out, try.Beside(c.Out)} {
-		_, missing := os.Stat(path)
-		file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o644)
-		if err == nil {
-			err = file.Close()
-		}
-		if err == nil && missing != nil {
-			err = os.Remove(path)
-		}
-		if err != nil {
-			return usageErrorf("--out is %s; it cannot be written: %v", c.Out, err)
-		}
+	if err := try.MakeFolder(c.Store); err != nil {
+		return usageErrorf("--store is %s; the scorecard cannot be written there: %v", c.Store, err)
 	}
 	return nil
+}
+
+// writable opens a file for writing, and leaves no new one behind.
+func writable(path string) error {
+	_, missing := os.Stat(path)
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o644)
+	if err != nil {
+		return err
+	}
+	if err := file.Close(); err != nil || missing == nil {
+		return err
+	}
+	return os.Remove(path)
 }

@@ -15,10 +15,23 @@ import (
 // folder is where the scorecards are, in the folder of the saved runs.
 const folder = "try"
 
+// MakeFolder makes the folder of the scorecards in a store. The error says that nothing can be written there.
+func MakeFolder(store string) error {
+	dir := filepath.Join(store, folder)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	file, err := os.CreateTemp(dir, ".writable-*")
+	if err != nil {
+		return err
+	}
+	return errors.Join(file.Close(), os.Remove(file.Name()))
+}
+
 // NewPage creates the page of a scorecard in a store. Its name has the lock and the time, so that it replaces no other. The caller must
 // close it, and Save the scorecard, which lies beside it as JSON.
 func NewPage(store, lock string, at time.Time) (*os.File, error) {
-	if err := os.MkdirAll(filepath.Join(store, folder), 0o755); err != nil {
+	if err := MakeFolder(store); err != nil {
 		return nil, err
 	}
 	name := filepath.Join(store, folder, fileName(lock)+at.UTC().Format("-20060102-150405"))
