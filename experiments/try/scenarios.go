@@ -501,7 +501,7 @@ func oneEmpty(restarted bool) func(context.Context, *bench) {
 		reached := func() bool { return true }
 		if restarted {
 			clients.Restart(ctx, b.Trial, b.servers.Nodes[2])
-			reached = other.counts(other.wires[2])
+			reached = watchRequests(other.wires[2])
 			other.holds(ctx, secondKey).release(ctx) // B notices that a connection has ended
 		}
 		if time.Since(asked) > b.lease/2 {
@@ -510,7 +510,7 @@ func oneEmpty(restarted bool) func(context.Context, *bench) {
 		switch next := other.acquire(ctx, b.lease/4); {
 		case next == nil && !reached():
 			b.Must(fmt.Errorf("%s has not connected again to the server that has restarted, so nothing is shown", other.Name))
-		case next != nil && !h.grant.IsLost():
+		case next != nil && !h.grant.IsLost(): // a holder that has told of its loss has stopped
 			r.Add(next.Holder)
 			next.release(ctx)
 		}
@@ -519,14 +519,14 @@ func oneEmpty(restarted bool) func(context.Context, *bench) {
 	}
 }
 
-// counts reports whether a copy has sent anything on a connection since then.
-func (p *process) counts(w *stack.Proxy) (sent func() bool) {
-	var any atomic.Bool
+// watchRequests returns what reports whether a request has passed since then.
+func watchRequests(w *stack.Proxy) (sent func() bool) {
+	var seen atomic.Bool
 	w.Delay(func(c faultproxy.Chunk) time.Duration {
 		if c.Direction == faultproxy.ToServer {
-			any.Store(true)
+			seen.Store(true)
 		}
 		return 0
 	})
-	return any.Load
+	return seen.Load
 }
