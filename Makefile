@@ -122,7 +122,7 @@ swarm: ## Deploy every topology to a Swarm of two engines, kill one engine, and 
 kubernetes-test: ## Test the manifests of deploy/kubernetes, which is a separate module
 	cd deploy/kubernetes && go vet ./... && go test -count=1 ./...
 
-libraries: ## Test lock libraries in four languages and write docs/libraries.md with their scorecards (40 minutes)
+libraries: ## Test lock libraries in four languages and write docs/libraries.md with their scorecards (an hour)
 	@go run ./internal/libraries
 
 library: ## Test one library, or one test of it, as in: make library NAME=redsync-five ROW=T18
