@@ -80,7 +80,7 @@ func caption(all []result) string {
 	if days = slices.Compact(days); len(days) > 1 {
 		days = []string{days[0], days[len(days)-1]}
 	}
-	return marked.Table(4, []string{"tried on", "trials", "slowdown (a quiet machine: 1)", "servers"}, [][]string{{
+	return marked.Table(4, []string{"tried on", "took", "slowdown (a quiet machine: 1)", "servers"}, [][]string{{
 		strings.Join(days, " to "), fmt.Sprintf("%.0f minutes", took/60), fmt.Sprintf("%.1f to %.1f", float64(fast), float64(slow)),
 		strings.Join(servers, ", "),
 	}})
