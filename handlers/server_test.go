@@ -197,7 +197,7 @@ func (l fakeLock) Acquire(ctx context.Context, _ string, _ ...lockstrategy.Optio
 	if l.err != nil {
 		return nil, l.err
 	}
-	return lockstrategy.NewSessions().Begin(ctx, lockstrategy.Request{}, lockstrategy.Grant{Number: l.number})
+	return lockstrategy.NewKeeper().Keep(ctx, lockstrategy.Request{}, lockstrategy.Grant{Number: l.number, Owner: lockstrategy.ReleaseFunc(func(context.Context) error { return nil })})
 }
 
 // The durations that every fake reports.

@@ -2,6 +2,7 @@ package lockstrategy
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -38,11 +39,11 @@ func (r *Redis) Inspect(ctx context.Context, key string) (State, error) {
 		return nil
 	})
 	if err != nil {
-		return State{}, unavailable(script{name: "inspect"}, key, err)
+		return State{}, fmt.Errorf("%w: inspect %s: %w", ErrUnavailable, key, err)
 	}
 	s := State{Remaining: max(expiry.Val(), -1)}
 	for name, entries := range fields.Val() {
-		s.Held, s.Owner, s.Mine = true, name, strings.HasPrefix(name, r.process+":")
+		s.Held, s.Owner, s.Mine = true, name, strings.HasPrefix(name, r.keeper.Process+":")
 		s.Count, _ = strconv.Atoi(entries)
 	}
 	if !s.Held || expiry.Val() == noSuchKey { // it ended between the two questions
@@ -60,7 +61,7 @@ func (r *Redis) ForceUnlock(ctx context.Context, key string) (bool, error) {
 		err = r.client.Do(ctx, r.hub.PublishCommand(), channelOf(key), "0").Err()
 	}
 	if err != nil {
-		return freed > 0, unavailable(script{name: "force unlock"}, key, err)
+		return freed > 0, fmt.Errorf("%w: force unlock of %s: %w", ErrUnavailable, key, err)
 	}
 	return freed > 0, nil
 }

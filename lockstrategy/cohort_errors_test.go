@@ -1,29 +1,24 @@
 package lockstrategy
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/alicebob/miniredis/v2"
 )
 
 // The queue of a cohort goes on after every error, and each caller is told its own.
 
-// A refusal for now ends the attempt of a caller that tries once. The callers behind it wait on.
-func TestCohortGoesOnAfterAnAttemptThatIsRefusedForNow(t *testing.T) {
-	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
-		server.SetError("TRYAGAIN a slot is moving")
-		f, refused := newFake(t, time.Minute), fmt.Errorf("%w: %w", ErrUnavailable, inMemory(t, server).Get(t.Context(), "k").Err())
+// An outage that a caller learns who tries once ends its own attempt only. The callers behind it ask for themselves.
+func TestCohortGoesOnAfterOneAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t, time.Minute)
 		f.acquire = func(r Request) error {
 			if !r.Once {
 				return nil
 			}
 			time.Sleep(time.Second) // of the bubble: the others come meanwhile
-			return refused
+			return ErrUnavailable
 		}
 		c, once := newCohort(t, f, HandOff{}), make(chan error)
 		go func() { _, err := c.Acquire(t.Context(), "k", TryOnce()); once <- err }()
@@ -36,28 +31,6 @@ func TestCohortGoesOnAfterAnAttemptThatIsRefusedForNow(t *testing.T) {
 	})
 }
 
-// The refusal of one caller's request is not told to a caller that comes later, and sends none.
-func TestCohortForgetsARefusal(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, refused := newFake(t, time.Minute), fmt.Errorf("%w: a slot is moving", ErrUnavailable)
-		f.notifies = 1 // so the queue is kept for its debt
-		c := newCohort(t, f, HandOff{})
-		mustRelease(t, mustAcquire(t, c, "k"))
-		for _, answer := range []error{refused, context.DeadlineExceeded} {
-			f.acquire = func(r Request) error {
-				if errors.Is(answer, refused) {
-					r.Tried(refused)
-				}
-				time.Sleep(2 * time.Millisecond) // of the bubble
-				return answer
-			}
-			if _, err := c.Acquire(t.Context(), "k", WaitAtMost(time.Millisecond)); errors.Is(err, ErrUnavailable) != errors.Is(answer, refused) {
-				t.Errorf("after %v it is told %v", answer, err)
-			}
-		}
-	})
-}
-
 // A caller whose wait ends as its queue learns of an outage is told of the outage.
 func TestCohortTellsACallerThatLeavesOfTheOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -65,7 +38,7 @@ func TestCohortTellsACallerThatLeavesOfTheOutage(t *testing.T) {
 		first, left := callerOf(t), callerOf(t)
 		_, _ = c.arrive(first)
 		place, _ := c.arrive(left)
-		_ = c.failed(first, 0, ErrUnavailable)
+		_ = c.failed(first, ErrUnavailable)
 		if err := c.leave(left, place); !errors.Is(err, ErrUnavailable) {
 			t.Errorf("it is told %v, want ErrUnavailable", err)
 		}
@@ -76,7 +49,7 @@ func TestCohortTellsACallerThatLeavesOfTheOutage(t *testing.T) {
 func TestCohortGoesOnAfterALossOnTheWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t, time.Minute)
-		f.notifies = Unknown // so the queue is kept when it is idle
+		f.others = -1 // so the queue is kept when it is idle
 		c := newCohort(t, f, HandOff{})
 		mustRelease(t, mustAcquire(t, c, "k"))
 		first, left := mustAcquire(t, c, "k"), callerOf(t)
@@ -87,7 +60,7 @@ func TestCohortGoesOnAfterALossOnTheWay(t *testing.T) {
 		turn := c.queues["k"].turn
 		mustRelease(t, first) // hands off
 		turn.unwatch()
-		turn.lease.origin.(*session).cancel(ErrGone)
+		turn.lease.holder.(*session).cancel(ErrGone)
 		_ = c.leave(left, place) // learns of the loss first
 		c.lost("k", turn)        // as the watch for the loss does
 		mustRelease(t, mustAcquire(t, c, "k"))

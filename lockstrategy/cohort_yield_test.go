@@ -2,181 +2,159 @@ package lockstrategy
 
 import (
 	"context"
-	"slices"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/alicebob/miniredis/v2"
-	"github.com/bradfitz/gomemcache/memcache"
-	"github.com/redis/go-redis/v9"
 )
 
 // As in cohort_test.go, time is that of a synctest bubble: a Sleep is the subject and takes none.
 
-// yieldsOf records how many others each acquire lets go first. answer is what the n-th gets, from 1.
-func yieldsOf(f *fake, answer func(r Request, n int) error) *[]int {
-	yields := new([]int)
-	f.acquire = func(r Request) error {
-		*yields = append(*yields, r.Yield)
-		return answer(r, len(*yields))
-	}
-	return yields
-}
-
-func wantYields(t *testing.T, got, want []int) {
-	t.Helper()
-	if !slices.Equal(got, want) {
-		t.Errorf("it let %v others go first, want %v", got, want)
-	}
-}
-
-// After a turn the cohort lets as many others go first as the release told: the next caller, and one that comes right
-// after it. Later nothing is owed any more.
-func TestCohortYieldsAfterItsTurn(t *testing.T) {
+// After a turn whose release reached another process, the others go first: before the caller that waits, and one that comes immediately
+// afterwards. Then they do so no more, and the queue keeps nothing.
+func TestAProcessYieldsAfterItsTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t, time.Minute)
-		f.notifies = 3
-		yields := yieldsOf(f, func(Request, int) error { return nil })
+		f.others = 3
 		c := newCohort(t, f, HandOff{Count: 1})
 		first := mustAcquire(t, c, "k")
-		next := wait(t, c)
+		next, began := wait(t, c), time.Now()
 		mustRelease(t, first)
 		mustRelease(t, <-next)
-		mustRelease(t, mustAcquire(t, c, "k")) // right after
-		time.Sleep(debtKept)                   // the debt's time is over
-		synctest.Wait()
-		if len(c.queues) != 0 {
-			t.Errorf("a cohort without a debt keeps %d queues", len(c.queues))
+		mustRelease(t, mustAcquire(t, c, "k"))
+		if waited := time.Since(began); waited != 2*FakeYield {
+			t.Errorf("two turns after others began %s later, want %s", waited, 2*FakeYield)
 		}
-		f.notifies = 0
+		f.others = 0
 		mustRelease(t, mustAcquire(t, c, "k"))
+		began = time.Now()
 		mustRelease(t, mustAcquire(t, c, "k"))
-		wantYields(t, *yields, []int{0, 3, 3, 0, 0})
+		if waited := time.Since(began); waited != 0 {
+			t.Errorf("nobody waits, and it paused for %s", waited)
+		}
+		time.Sleep(2 * remembered)
+		synctest.Wait()
 		if len(c.queues) != 0 {
 			t.Errorf("an idle cohort keeps %d queues", len(c.queues))
 		}
 	})
 }
 
-// A turn that ends later than another began its time does not forget the later one's debt.
-func TestCohortKeepsTheDebtOfTheLastTurn(t *testing.T) {
+// One attempt does not yield: it asks the server. The caller after it does.
+func TestOneAttemptDoesNotYield(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t, time.Minute)
-		f.notifies = 1
-		yields := yieldsOf(f, func(Request, int) error { return nil })
+		f.others = 1
 		c := newCohort(t, f, HandOff{})
 		mustRelease(t, mustAcquire(t, c, "k"))
-		time.Sleep(debtKept / 2) // the debt is kept
-		lease := mustAcquire(t, c, "k")
-		time.Sleep(debtKept / 4) // the second turn ends before the first one's debt
-		mustRelease(t, lease)
-		time.Sleep(debtKept / 2) // the time of the first turn's debt is over
-		mustRelease(t, mustAcquire(t, c, "k"))
-		time.Sleep(2 * debtKept) // that of the second, too
-		mustRelease(t, mustAcquire(t, c, "k"))
-		wantYields(t, *yields, []int{0, 1, 1, 0})
-	})
-}
-
-// One attempt that fails is no turn: the debt is still the next caller's.
-func TestCohortKeepsTheDebtOverOneAttempt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake(t, time.Minute)
-		f.notifies = 1
-		yields := yieldsOf(f, func(r Request, _ int) error {
+		f.acquire = func(r Request) error {
 			if r.Once {
 				return ErrTaken
 			}
 			return nil
-		})
-		c := newCohort(t, f, HandOff{})
+		}
+		began := time.Now()
+		_, err := c.Acquire(t.Context(), "k", TryOnce())
+		if waited := time.Since(began); !errors.Is(err, ErrTaken) || waited != 0 {
+			t.Errorf("after %s: %v", waited, err)
+		}
 		mustRelease(t, mustAcquire(t, c, "k"))
-		_, _ = c.Acquire(t.Context(), "k", TryOnce())
-		mustRelease(t, mustAcquire(t, c, "k"))
-		wantYields(t, *yields, []int{0, 0, 1})
+		if waited := time.Since(began); waited != FakeYield {
+			t.Errorf("the next caller waited %s, want %s", waited, FakeYield)
+		}
 	})
 }
 
-// An attempt may take longer than the debt is kept. Then the next caller does not yield.
-func TestADebtEndsDuringAnAttempt(t *testing.T) {
+// A caller whose wait ends while it lets others go first leaves, and the next one yields in its place.
+func TestACallerLeavesWhileItYields(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t, time.Minute)
-		f.notifies = 1
-		yields := yieldsOf(f, func(r Request, _ int) error {
-			if r.Once {
-				time.Sleep(debtKept) // of the bubble: the server is slow
-				return ErrTaken
-			}
-			return nil
-		})
-		c := newCohort(t, f, HandOff{})
+		f.others = -1
+		c := newCohort(t, f, HandOff{Count: 1})
 		mustRelease(t, mustAcquire(t, c, "k"))
-		go func() { _, _ = c.Acquire(t.Context(), "k", TryOnce()) }()
-		synctest.Wait()
+		began := time.Now()
+		_, err := c.Acquire(t.Context(), "k", WaitAtMost(time.Millisecond))
+		if !errors.Is(err, ErrNotAcquired) || !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != time.Millisecond {
+			t.Errorf("after %s: %v", time.Since(began), err)
+		}
 		mustRelease(t, mustAcquire(t, c, "k"))
-		wantYields(t, *yields, []int{0, 0, 0})
+		if waited := time.Since(began); waited <= FakePoll || waited > 2*FakePoll {
+			t.Errorf("it competed again after %s; the others poll every %s", waited, FakePoll)
+		}
 	})
 }
 
-// A caller that leaves before the others went first does not take the debt with it. The debt still ends at its time: callers that leave
-// early do not keep their process from a free lock.
-func TestCohortKeepsTheDebtOfACallerThatLeaves(t *testing.T) {
-	for _, listeners := range []int{4, Unknown} {
-		synctest.Test(t, func(t *testing.T) {
-			f := newFake(t, time.Minute)
-			f.notifies = listeners
-			yields := yieldsOf(f, func(r Request, _ int) error {
-				if r.Yield != 0 {
-					return context.DeadlineExceeded
+// Where nobody can tell whether others wait, they poll. Then a process waits for a little more than their interval, after as many leases,
+// or as much time, as the bounds of one turn allow. After each turn it would cost far more than the lock.
+func TestAProcessYieldsToOthersThatPoll(t *testing.T) {
+	const bounded = 20
+	for name, bounds := range map[string]HandOff{
+		"by time": {Time: bounded * time.Millisecond}, "by count": {Count: bounded, Time: time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake(t, time.Minute)
+				f.others = -1
+				c := newCohort(t, f, bounds)
+				for range 3 {
+					began := time.Now()
+					for range bounded {
+						lease := mustAcquire(t, c, "k")
+						time.Sleep(time.Millisecond)
+						mustRelease(t, lease)
+					}
+					if used := time.Since(began); used != bounded*time.Millisecond {
+						t.Errorf("it paused within %d turns of a millisecond: they took %s", bounded, used)
+					}
+					began = time.Now()
+					mustRelease(t, mustAcquire(t, c, "k"))
+					if waited := time.Since(began); waited <= FakePoll || waited > 2*FakePoll {
+						t.Errorf("it competed again after %s; the others poll every %s", waited, FakePoll)
+					}
+					time.Sleep(2 * remembered)
+					synctest.Wait()
+					if len(c.queues) != 0 {
+						t.Errorf("an idle cohort keeps %d queues", len(c.queues))
+					}
 				}
-				return nil
 			})
-			c := newCohort(t, f, HandOff{Count: 1})
-			mustRelease(t, mustAcquire(t, c, "k"))
-			for range 2 {
-				_, _ = c.Acquire(t.Context(), "k")
-				time.Sleep(debtKept / 2)
-			}
-			mustRelease(t, mustAcquire(t, c, "k"))
-			wantYields(t, *yields, []int{0, listeners, listeners, 0})
 		})
 	}
 }
 
-// Where others cannot be counted, a process yields after as many leases as the bounds allow, over several turns.
-func TestCohortCountsTheLeasesOfItsTurns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake(t, time.Minute)
-		f.notifies = Unknown
-		yields := yieldsOf(f, func(Request, int) error { return nil })
-		c := newCohort(t, f, HandOff{Count: 4, Time: time.Hour})
-		for range 5 { // turns of two leases
-			first := mustAcquire(t, c, "k")
-			second := wait(t, c)
-			mustRelease(t, first)
-			mustRelease(t, <-second)
-		}
-		wantYields(t, *yields, []int{0, 0, Unknown, 0, Unknown})
-	})
-}
-
-// The bounds that are configured are those of each strategy's cohort.
-func TestOpenPassesOnTheBounds(t *testing.T) {
-	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
-		client, bounds := inMemory(t, server), HandOff{Count: 7, Time: time.Second}
-		b := Backends{Redis: client, Nodes: []redis.UniversalClient{client}, Memcached: new(memcache.Client), HandOff: bounds}
-		for _, name := range []string{NameProcess, NameRedis, NameRedLock, NameMemcached} {
-			opened, err := Open(name, b)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if opened.Cohort.bounds != bounds {
-				t.Errorf("%s hands off within %+v, want %+v", name, opened.Cohort.bounds, bounds)
-			}
-			_ = opened.Close()
-		}
-	})
+// Nothing is handed off beyond the bounds.
+func TestCohortEndsItsTurn(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		bounds HandOff
+		turns  int32 // of ten leases
+	}{
+		{"by count", HandOff{Count: 5, Time: time.Hour}, 2},
+		{"by time", HandOff{Count: 100, Time: 5 * time.Millisecond}, 2},
+		{"by neither", HandOff{Count: 100, Time: time.Hour}, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake(t, time.Minute)
+				cohort := newCohort(t, f, c.bounds)
+				leases := []<-chan *Lease{}
+				first := mustAcquire(t, cohort, "k")
+				for range 9 {
+					leases = append(leases, wait(t, cohort))
+				}
+				time.Sleep(time.Millisecond)
+				mustRelease(t, first)
+				for _, granted := range leases {
+					lease := <-granted
+					time.Sleep(time.Millisecond)
+					mustRelease(t, lease)
+				}
+				if f.grants.Load() != c.turns {
+					t.Errorf("ten leases took %d turns, want %d", f.grants.Load(), c.turns)
+				}
+			})
+		})
+	}
 }
 
 func TestNewCohortRefusesNegativeBounds(t *testing.T) {

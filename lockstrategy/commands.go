@@ -14,7 +14,7 @@ func Commands(key, name string, lease time.Duration) (acquire, release []any) {
 func Token(reply any) uint64 {
 	if values, ok := reply.([]any); ok && len(values) > 0 {
 		if number, ok := values[0].(int64); ok && number > 0 {
-			return uint64(number) << tokenBits
+			return uint64(number) * tokensPerGrant
 		}
 	}
 	return 0

@@ -27,7 +27,7 @@ import (
 //
 // A caller that waits asks again after a pause, without a queue. A [Cohort] keeps that to one caller per process.
 type Database struct {
-	base
+	keeper *Keeper
 	db     *gorm.DB
 	sql    dialect
 	name   string // of the database, in errors
@@ -57,7 +57,7 @@ func NewDatabase(db *gorm.DB, name string, timing Timing) (*Database, error) {
 		return nil, fmt.Errorf("lock: a database of the kind %q; MySQL, MariaDB and SQLite can keep locks", db.Name())
 	}
 	return &Database{
-		base: newBase(), sql: sql, name: cmp.Or(name, db.Name()), timing: timing,
+		keeper: NewKeeper(), sql: sql, name: cmp.Or(name, db.Name()), timing: timing,
 		db: db.Session(&gorm.Session{SkipDefaultTransaction: true, Logger: logger.Discard}),
 	}, nil
 }
@@ -71,27 +71,39 @@ func (d *Database) Acquire(ctx context.Context, key string, options ...Option) (
 	if key == "" || len(key) > longestName {
 		return nil, notAcquired(key, fmt.Errorf("the name of a lock in a database has 1 to %d bytes, this one has %d", longestName, len(key)))
 	}
-	o := rowOwner{Database: d, key: key, name: d.newName()}
-	return d.sessions.Poll(ctx, key, options, databasePoll, func(request Request) (g Grant, granted bool, err error) {
-		g, err = o.acquire(ctx, request)
-		return g, g.Number > 0, err
-	})
+	request, err := NewRequest(options...)
+	if err != nil {
+		return nil, notAcquired(key, err)
+	}
+	o := &rowOwner{Database: d, Polled: Polled(databasePoll), key: key, name: d.keeper.NewName()}
+	o.expiry, o.renewed = request.Lease(d.timing.Expiry)
+	return d.keeper.Acquire(ctx, key, request, nil, o.try)
 }
+
+// Close ends the repeated releases. Callers that wait, or ask from now on, get [ErrUnavailable]. Leases that are held stay held, and can
+// be released.
+func (d *Database) Close() error {
+	d.keeper.Close()
+	return nil
+}
+
+// Process begins the name of each owner.
+func (d *Database) Process() string { return d.keeper.Process }
 
 // rowOwner is one call of Acquire, and the owner of its grant. It is never used again, so a request that the database
 // executes twice is harmless.
 type rowOwner struct {
 	*Database
+	Polled
 	key, name string
 	expiry    time.Duration
 	renewed   bool
 	taken     bool // another held the key at the last try
 }
 
-// acquire asks once. Without a number in the grant another holds the key.
-func (o *rowOwner) acquire(ctx context.Context, request Request) (Grant, error) {
-	o.expiry, o.renewed = request.expiry(o.timing.Expiry)
-	g := Grant{Key: o.key, Asked: time.Now(), Expiry: o.expiry, Renewed: o.renewed, Renew: o.renew, Release: o.release}
+// try asks once.
+func (o *rowOwner) try(ctx context.Context) (*Grant, time.Duration, error) {
+	g := Grant{Key: o.key, Asked: time.Now(), Expiry: o.expiry, Renewed: o.renewed, Owner: o}
 	values := o.values()
 	err := o.do(ctx, func(db *gorm.DB) error {
 		if o.taken { // a caller that waits reads, which delays nobody
@@ -107,11 +119,13 @@ func (o *rowOwner) acquire(ctx context.Context, request Request) (Grant, error) 
 		return err
 	})
 	if err != nil {
-		o.sessions.compensate(g)
-		return Grant{}, o.unavailable("acquire", err)
+		o.keeper.GiveBack(g)
+		return nil, 0, o.unavailable("acquire", err)
 	}
-	o.taken = g.Number == 0
-	return g, nil
+	if o.taken = g.Number == 0; o.taken {
+		return nil, Jitter(databasePoll), OtherHolder{}
+	}
+	return &g, 0, nil
 }
 
 func count(db *gorm.DB, statement string, values map[string]any) (rows int64, err error) {
@@ -119,8 +133,8 @@ func count(db *gorm.DB, statement string, values map[string]any) (rows int64, er
 	return rows, err
 }
 
-// renew extends a lease that is renewed, and asks whether another is still held.
-func (o *rowOwner) renew(ctx context.Context) error {
+// Renew implements [Owner].
+func (o *rowOwner) Renew(ctx context.Context) error {
 	return o.own(ctx, "renew", func(db *gorm.DB) (int64, error) {
 		if !o.renewed {
 			return count(db, o.sql.mine, o.values())
@@ -130,9 +144,9 @@ func (o *rowOwner) renew(ctx context.Context) error {
 	})
 }
 
-// release frees the key. How many others wait for it is not known: they poll.
-func (o *rowOwner) release(ctx context.Context) (listeners int, err error) {
-	return Unknown, o.own(ctx, "release", func(db *gorm.DB) (int64, error) {
+// Release implements [Owner].
+func (o *rowOwner) Release(ctx context.Context) error {
+	return o.own(ctx, "release", func(db *gorm.DB) (int64, error) {
 		done := db.Exec(o.sql.release, o.values())
 		return done.RowsAffected, done.Error
 	})

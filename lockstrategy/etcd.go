@@ -29,7 +29,7 @@ import (
 // time again. The context of a holder that lives ends by its own clock. A process that dies while it waits stops those behind it for
 // positionLease and about a second.
 type Etcd struct {
-	base
+	keeper *Keeper
 	client *clientv3.Client
 	timing Timing
 
@@ -47,11 +47,14 @@ func NewEtcd(client *clientv3.Client, timing Timing) (*Etcd, error) {
 	if client == nil {
 		return nil, errors.New("lock: etcd needs a client")
 	}
-	return &Etcd{base: newBase(), client: client, timing: timing}, nil
+	return &Etcd{keeper: NewKeeper(), client: client, timing: timing}, nil
 }
 
 // positionLease is for how long the position of a process that waits is kept without a sign of it. It is longer than an election.
 const positionLease = 5 * time.Second
+
+// etcdPause lies between two requests that no server could answer.
+const etcdPause = 50 * time.Millisecond
 
 // Acquire takes the key, or the last position in its queue. Then it waits for the deletion of the key before its own, and looks whether its
 // own is the oldest now. It looks at least every 1.7 s, because a notification may get lost.
@@ -63,45 +66,32 @@ func (e *Etcd) Acquire(ctx context.Context, key string, options ...Option) (*Lea
 	if err != nil {
 		return nil, notAcquired(key, err)
 	}
-	wait, cancel := request.within(ctx)
-	defer cancel()
 	prefix := "locklab/" + url.PathEscape(key) + "/" // no slash of a key ends it
-	w := waiter{life: e.sessions.ctx, interval: positionLease / 3, wake: make(chan struct{}, 1)}
-	c := &contender{Etcd: e, key: key, prefix: prefix, wake: w.wake, unfollow: func() {}}
-	granted := false
-	defer func() {
-		c.unfollow()
-		if !granted {
-			c.leave()
-		}
-	}()
-	if err := w.yield(wait, request.Yield); err != nil {
-		return nil, notAcquired(key, err)
+	c := &contender{Etcd: e, key: key, prefix: prefix, request: request, wake: make(chan struct{}, 1), unfollow: func() {}}
+	lease, err := e.keeper.Acquire(ctx, key, request, c.wake, c.ask)
+	c.unfollow()
+	if err != nil {
+		c.leave()
 	}
-	for {
-		pause := w.interval
-		granted, err = c.try(ctx, request)
-		switch {
-		case granted:
-			return e.sessions.Begin(ctx, request, c.grant())
-		case err != nil && c.revision > 0 && time.Since(c.seen) < positionLease: // it has its position still, and soon there is a leader
-			pause = pollInterval
-		case err != nil:
-			return nil, notAcquired(key, err)
-		case request.Once:
-			return nil, notAcquired(key, w.taken())
-		}
-		if err := w.wait(wait, pause); err != nil {
-			return nil, notAcquired(key, err)
-		}
-	}
+	return lease, err
 }
+
+// Close ends the repeated releases. Callers that wait, or ask from now on, get [ErrUnavailable]. Leases that are held stay held, and can
+// be released.
+func (e *Etcd) Close() error {
+	e.keeper.Close()
+	return nil
+}
+
+// Process begins the name of each owner.
+func (e *Etcd) Process() string { return e.keeper.Process }
 
 // contender is one call of Acquire, and the owner of its grant. A request without a reply may arrive late, and
 // changes nothing then. The leases with which it would create the key are revoked. An advance replaces only the version that it names.
 type contender struct {
 	*Etcd
 	key, prefix, name string
+	request           Request
 	held              *etcdLease // of the key when it has the lock
 	position          *etcdLease // of the key while it waits; nil: it does not
 	private           bool       // the lease is not renewed, and of no use to others
@@ -118,11 +108,26 @@ func (e *Etcd) requestContext(ctx context.Context) (context.Context, context.Can
 	return context.WithTimeout(context.WithoutCancel(ctx), e.timing.Request)
 }
 
-// try asks once whether the key is granted.
-func (c *contender) try(ctx context.Context, r Request) (granted bool, err error) {
+// ask asks once whether the key is granted.
+func (c *contender) ask(ctx context.Context) (*Grant, time.Duration, error) {
+	granted, err := c.try(ctx)
+	switch {
+	case granted:
+		return &Grant{
+			Key: c.key, Number: uint64(c.revision), Asked: *c.held.confirmed.Load(), Expiry: c.held.span, Renewed: !c.private, Owner: c,
+		}, 0, nil
+	case err != nil && c.revision > 0 && time.Since(c.seen) < positionLease:
+		return nil, etcdPause, err // it has its position still, and soon there is a leader
+	case err != nil:
+		return nil, 0, err
+	}
+	return nil, Jitter(positionLease / 3), OtherHolder{}
+}
+
+func (c *contender) try(ctx context.Context) (granted bool, err error) {
 	ctx, cancel := c.requestContext(ctx)
 	defer cancel()
-	span, renewed := r.expiry(c.timing.Expiry)
+	span, renewed := c.request.Lease(c.timing.Expiry)
 	c.private = !renewed
 	for range 3 { // an idle lease may have been revoked
 		if c.private || !c.held.fresh() {
@@ -133,7 +138,7 @@ func (c *contender) try(ctx context.Context, r Request) (granted bool, err error
 			}
 		}
 		if c.revision == 0 {
-			granted, err = c.enter(ctx, r)
+			granted, err = c.enter(ctx)
 		} else {
 			granted, err = c.advance(ctx)
 		}
@@ -149,10 +154,10 @@ func (c *contender) try(ctx context.Context, r Request) (granted bool, err error
 }
 
 // enter takes the key if it has no queue, or else the last position in it. The name is new: whatever has the last one stays as it is.
-func (c *contender) enter(ctx context.Context, r Request) (granted bool, err error) {
-	c.name = c.prefix + c.newName()
+func (c *contender) enter(ctx context.Context) (granted bool, err error) {
+	c.name = c.prefix + c.keeper.NewName()
 	granted, _, err = c.create(ctx)
-	if granted || err != nil || r.Once {
+	if granted || err != nil || c.request.Once {
 		return granted, err
 	}
 	c.position, err = c.newLease(ctx, positionLease, false)
@@ -205,7 +210,7 @@ func (c *contender) advance(ctx context.Context) (granted bool, err error) {
 	switch {
 	case len(own) == 0 || own[0].CreateRevision != c.revision: // the position is lost
 		c.revision, c.position = 0, nil
-		return c.enter(ctx, Request{})
+		return c.enter(ctx)
 	case len(before.Kvs) == 0: // a request without a reply has given it a lease, and nobody knows which
 		c.modified = own[0].ModRevision
 		return c.advance(ctx)
@@ -218,7 +223,7 @@ func (c *contender) advance(ctx context.Context) (granted bool, err error) {
 // late.
 func (c *contender) follow(before *pb.RangeResponse, revision int64) {
 	c.unfollow()
-	c.unfollow = c.onDelete(string(before.Kvs[0].Key), revision, func() { wakeUp(c.wake) })
+	c.unfollow = c.onDelete(string(before.Kvs[0].Key), revision, func() { Wake(c.wake) })
 }
 
 // onDelete calls f once when a key is deleted after a revision, or may have been. A server without a leader ends the watch, and another
@@ -236,27 +241,21 @@ func (e *Etcd) onDelete(key string, revision int64, f func()) (stop func()) {
 			}
 			select {
 			case <-ctx.Done():
-			case <-time.After(pollInterval): // a server without a leader ends each watch immediately
+			case <-time.After(etcdPause): // a server without a leader ends each watch immediately
 			}
 		}
 	}()
 	return cancel
 }
 
-// grant describes the key that was granted.
-func (c *contender) grant() Grant {
-	return Grant{
-		Key: c.key, Number: uint64(c.revision),
-		Asked: *c.held.confirmed.Load(), Expiry: c.held.span, Renewed: !c.private, Renew: c.renew, Release: c.release,
-		Watch: func(notify func(released bool)) (stop func()) {
-			return c.onDelete(c.name, c.revision, func() { notify(false) })
-		},
-	}
+// Watch implements [Watcher].
+func (c *contender) Watch(notify func(released bool)) (stop func()) {
+	return c.onDelete(c.name, c.revision, func() { notify(false) })
 }
 
-// renew extends the lease, and reads the key: it may have been deleted by hand. A leader that was paused may extend leases after others
+// Renew implements [Owner]. It extends the lease, and reads the key: it may have been deleted by hand. A leader that was paused may extend leases after others
 // have elected the next one. Such an extension does not count: the read, which a majority confirms, has another term.
-func (c *contender) renew(ctx context.Context) error {
+func (c *contender) Renew(ctx context.Context) error {
 	ctx, cancel := c.requestContext(ctx)
 	defer cancel()
 	var term uint64
@@ -283,33 +282,33 @@ func (c *contender) renew(ctx context.Context) error {
 	return nil
 }
 
-// release deletes the key that was created at the contender's revision, and no other. Without a revision it ends the leases with which the
+// Release implements [Owner]. It deletes the key that was created at the contender's revision, and no other. Without a revision it ends the leases with which the
 // key may have been created, or may be created yet.
-func (c *contender) release(ctx context.Context) (listeners int, err error) {
+func (c *contender) Release(ctx context.Context) error {
 	ctx, cancel := c.requestContext(ctx)
 	defer cancel()
 	if c.revision == 0 {
-		return 0, errors.Join(c.revoke(ctx, c.held), c.revoke(ctx, c.position))
+		return errors.Join(c.revoke(ctx, c.held), c.revoke(ctx, c.position))
 	}
 	reply, err := c.client.Txn(ctx).If(clientv3.Compare(clientv3.CreateRevision(c.name), "=", c.revision)).
 		Then(clientv3.OpDelete(c.name)).Commit()
 	switch {
 	case err != nil:
-		return 0, c.unavailable("release", c.key, err)
+		return c.unavailable("release", c.key, err)
 	case !reply.Succeeded:
-		return 0, fmt.Errorf("%w: %s, when it was released", ErrGone, c.key)
+		return fmt.Errorf("%w: %s, when it was released", ErrGone, c.key)
 	}
 	c.keep(c.position)
 	c.giveUp(c.held)
-	return 0, nil // etcd has a queue: there is nothing to yield
+	return nil
 }
 
 // leave deletes the key in the queue, and releases a grant that may exist.
 func (c *contender) leave() {
 	if c.revision > 0 || c.unknown {
-		c.sessions.compensate(Grant{Key: c.key, Expiry: c.timing.Expiry, Release: c.release})
-		if c.sessions.ctx.Err() != nil { // a lock that is closed has begun nothing
-			_, _ = c.release(context.Background())
+		c.keeper.GiveBack(Grant{Key: c.key, Expiry: c.timing.Expiry, Owner: c})
+		if c.keeper.life.Err() != nil { // a lock that is closed has begun nothing
+			_ = c.Release(context.Background())
 		}
 		return
 	}
@@ -319,7 +318,7 @@ func (c *contender) leave() {
 // giveUp keeps a lease for the next contender. A private one is revoked in the background: it may be long.
 func (c *contender) giveUp(l *etcdLease) {
 	if c.private && l != nil {
-		c.sessions.inBackground(func() { _ = c.revoke(c.sessions.ctx, l) })
+		c.keeper.InBackground(func() { _ = c.revoke(c.keeper.life, l) })
 		return
 	}
 	c.keep(l)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"testing"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
@@ -211,5 +212,14 @@ func exampleLock() (lock *lockstrategy.Opened, end func()) {
 		_ = lock.Close()
 		_ = client.Close()
 		server.Close()
+	}
+}
+
+// None is no lock, so it does not conform.
+func TestNoneRefusesAContextThatHasEnded(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := (lockstrategy.None{}).Acquire(ctx, "k"); !errors.Is(err, lockstrategy.ErrNotAcquired) || !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
 	}
 }

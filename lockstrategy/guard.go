@@ -45,10 +45,15 @@ func (g Guard) Do(ctx context.Context, key string, fn func(ctx context.Context, 
 		}
 	}()
 
-	// fn's context ends with the caller's context or with the lease, whichever is first.
-	work, cancel := context.WithCancelCause(lease.under(ctx)) // fn may enter again
+	// fn's context is the lease's, so that fn may enter again. It ends with the caller's as well.
+	work, cancel := context.WithCancelCause(lease.Context())
 	defer cancel(nil)
-	defer context.AfterFunc(lease.Context(), func() { cancel(context.Cause(lease.Context())) })()
+	if deadline, bounded := ctx.Deadline(); bounded { // clients of databases look at it
+		var stop context.CancelFunc
+		work, stop = context.WithDeadline(work, deadline)
+		defer stop()
+	}
+	defer context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })()
 	return fn(work, lease.FencingToken())
 }
 

@@ -3,6 +3,7 @@ package lockstrategy
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -14,7 +15,7 @@ import (
 func TestGuardHoldsTheLockWhileItRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		seen := &recorder{}
-		guard := Guard{Strategy: newCohort(t, None{}, HandOff{}), Observer: seen}
+		guard := Guard{Strategy: queueOver(t, None{}), Observer: seen}
 		inside := 0
 		for range 5 {
 			go func() {
@@ -45,7 +46,7 @@ func TestGuardHoldsTheLockWhileItRuns(t *testing.T) {
 func TestGuardBoundsTheWaitAndNotTheWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		seen := &recorder{}
-		guard := Guard{Strategy: newCohort(t, None{}, HandOff{}), Wait: time.Second, Observer: seen}
+		guard := Guard{Strategy: queueOver(t, None{}), Wait: time.Second, Observer: seen}
 		go func() {
 			err := guard.Do(t.Context(), "k", func(ctx context.Context, _ uint64) error {
 				time.Sleep(time.Minute) // far longer than the wait may be
@@ -73,7 +74,7 @@ func TestGuardTellsOfALostLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFake(t, 3*time.Second)
 		s.renew = func(context.Context) error { return ErrLost }
-		guard := Guard{Strategy: newCohort(t, s, HandOff{})}
+		guard := Guard{Strategy: queueOver(t, s)}
 		var cause error
 		err := guard.Do(t.Context(), "k", func(ctx context.Context, _ uint64) error {
 			<-ctx.Done()
@@ -95,7 +96,7 @@ func TestGuardTellsOfALostLease(t *testing.T) {
 
 func TestGuardReleasesAfterAPanicAndAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cohort := newCohort(t, None{}, HandOff{})
+		cohort := queueOver(t, None{})
 		guard := Guard{Strategy: cohort, Wait: time.Second}
 		func() {
 			defer func() { _ = recover() }()
@@ -105,8 +106,8 @@ func TestGuardReleasesAfterAPanicAndAnError(t *testing.T) {
 		if err := guard.Do(t.Context(), "k", func(context.Context, uint64) error { return failed }); !errors.Is(err, failed) {
 			t.Fatal(err)
 		}
-		if len(cohort.queues) != 0 {
-			t.Fatal("the lock was not released")
+		if lease, err := cohort.Acquire(t.Context(), "k", TryOnce()); err != nil || lease.Release(t.Context()) != nil {
+			t.Fatalf("the lock was not released: %v", err)
 		}
 	})
 }
@@ -155,7 +156,7 @@ func (r *recorder) note(f func()) {
 
 func TestGuardMakesOneAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		guard := Guard{Strategy: newCohort(t, None{}, HandOff{}), Wait: time.Minute}
+		guard := Guard{Strategy: queueOver(t, None{}), Wait: time.Minute}
 		began, ran := time.Now(), false
 		err := guard.Within(0).Do(t.Context(), "k", func(context.Context, uint64) error {
 			ran = true
@@ -171,4 +172,35 @@ func TestGuardMakesOneAttempt(t *testing.T) {
 			t.Errorf("ran %t, after %s: %v", ran, took, err)
 		}
 	})
+}
+
+func TestRequestsThatCannotWork(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		option Option
+		want   error // nil: another, before anything was asked
+	}{
+		{"no time left to wait", WaitAtMost(0), context.DeadlineExceeded},
+		{"less than none", WaitAtMost(-time.Second), context.DeadlineExceeded},
+		{"a lease of nothing", LeaseFor(0), nil},
+		{"a lease of a millisecond", LeaseFor(time.Millisecond), nil},
+		{"renewed for no time", RenewAtMost(0), nil},
+	} {
+		for _, s := range []Strategy{None{}, queueOver(t, None{})} {
+			lease, err := s.Acquire(t.Context(), "k", c.option)
+			if lease != nil || !errors.Is(err, ErrNotAcquired) || c.want != nil && !errors.Is(err, c.want) {
+				t.Errorf("%s: %s: got %v", fmt.Sprintf("%T", s), c.name, err)
+			}
+		}
+	}
+}
+
+// queueOver is a strategy behind the queue of one process.
+func queueOver(t *testing.T, s Strategy) *Cohort {
+	t.Helper()
+	c, err := NewCohort(s, HandOff{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }

@@ -103,7 +103,7 @@ func heldOf(ctx context.Context, client *redis.Client, prefix string, names []st
 		channel := redlockChannel(strings.TrimPrefix(key, redlockPrefix))
 		if hashes[i] != nil {
 			number, _ := texts[i].Uint64()
-			h.Owner, h.Token, channel = strings.Join(hashes[i].Val(), " "), number<<tokenBits, channelOf(key)
+			h.Owner, h.Token, channel = strings.Join(hashes[i].Val(), " "), number*tokensPerGrant, channelOf(key)
 		}
 		if h.Owner != "" && expiries[i].Val() != noSuchKey { // else it is free, or became free between two answers
 			held, channels = append(held, h), append(channels, channel)

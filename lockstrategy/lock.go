@@ -20,16 +20,30 @@ type Strategy interface {
 type Lease struct {
 	ctx      context.Context
 	token    uint64
-	origin   origin
+	holder   Holder
 	released atomic.Bool
 }
 
-// origin is a lease's session, or its holder in a [Cohort].
-type origin interface {
-	until() time.Time
-	// release returns the number of other processes that it has notified: those that wait. It is 0 after a hand-off, and [Unknown]
-	// where the backend cannot count them
-	release(ctx context.Context) (listeners int, err error)
+// Holder stands behind a [Lease]: a session with a server, or a caller in a queue.
+type Holder interface {
+	// Until is when the lease ends unless it is renewed before. Zero: it does not end by itself.
+	Until() time.Time
+	// Release is called once, and does what [Lease.Release] says. It ends the lease's context before it asks a server.
+	Release(ctx context.Context) error
+}
+
+// Yielder is an optional interface of a [Holder], for a queue in front of a strategy. It lets other processes that wait go first after a
+// release. A strategy whose server queues those that wait does not need it.
+type Yielder interface {
+	// Others is how many other processes the release has notified, because they wait. Below 0: the server cannot tell.
+	Others() int
+	// Yield waits until they had the key, or do not seem to want it. It returns early when ctx ends.
+	Yield(ctx context.Context)
+}
+
+// NewLease is for strategies. ctx is the lease's context, which the holder ends.
+func NewLease(ctx context.Context, token uint64, holder Holder) *Lease {
+	return &Lease{ctx: ctx, token: token, holder: holder}
 }
 
 // Context ends when the lock is no longer held: with a cause that wraps [ErrLost] after a loss, with [context.Canceled] after the
@@ -40,7 +54,10 @@ func (l *Lease) Context() context.Context { return l.ctx }
 func (l *Lease) FencingToken() uint64 { return l.token }
 
 // Until is when the lease ends unless it is renewed before. Zero: it does not end by itself.
-func (l *Lease) Until() time.Time { return l.origin.until() }
+func (l *Lease) Until() time.Time { return l.holder.Until() }
+
+// Holder is for a queue in front of a strategy.
+func (l *Lease) Holder() Holder { return l.holder }
 
 // Release ends the context, and gives the lock back or hands it off. A caller that entered again must release each of
 // its leases: only the last release gives the lock back. It works under a ctx that has ended.
@@ -49,16 +66,10 @@ func (l *Lease) Until() time.Time { return l.origin.until() }
 // may have overlapped with another holder's. Any other error means that the server did not confirm the release. Then the release is
 // repeated in the background, and the lock is free at the latest when the server ends the lease.
 func (l *Lease) Release(ctx context.Context) error {
-	_, err := l.release(ctx)
-	return err
-}
-
-// release is [Lease.Release] for a cohort, whose yield rule needs the number of listeners.
-func (l *Lease) release(ctx context.Context) (listeners int, err error) {
-	if l.origin == nil || l.released.Swap(true) {
-		return 0, ErrNotHeld
+	if l.released.Swap(true) {
+		return ErrNotHeld
 	}
-	return l.origin.release(ctx)
+	return l.holder.Release(ctx)
 }
 
 // Request is the result of the options of one Acquire.
@@ -67,10 +78,6 @@ type Request struct {
 	Wait        *time.Duration // longest wait; nil: as long as the context
 	Expiry      *time.Duration // of a lease that is not renewed; nil: the strategy's own, renewed
 	RenewAtMost *time.Duration // longest time under renewal; nil: until the release
-	Yield       int            // set by a cohort: the number of releases by other processes to let pass first, or Unknown (yield.go)
-	// Tried is set by a cohort, and called after each try. Its argument is the refusal of a server that does not execute requests for
-	// now; nil: the server executed the try
-	Tried func(error)
 }
 
 // Option changes how a lock is acquired.
@@ -108,19 +115,16 @@ func NewRequest(options ...Option) (Request, error) {
 	return r, nil
 }
 
-// option asks for exactly r.
-func (r Request) option() Option { return func(asked *Request) { *asked = r } }
-
-// expiry is how long a lease lasts, and whether it is renewed. own is the strategy's.
-func (r Request) expiry(own time.Duration) (expiry time.Duration, renewed bool) {
+// Lease is how long a lease lasts, and whether it is renewed. own is the strategy's.
+func (r Request) Lease(own time.Duration) (expiry time.Duration, renewed bool) {
 	if r.Expiry != nil {
 		return *r.Expiry, false
 	}
 	return own, true
 }
 
-// within bounds the wait, and only the wait: the lease outlives the bound.
-func (r Request) within(ctx context.Context) (context.Context, context.CancelFunc) {
+// Within bounds the wait, and only the wait: the lease outlives the bound.
+func (r Request) Within(ctx context.Context) (context.Context, context.CancelFunc) {
 	if r.Wait == nil {
 		return ctx, func() {}
 	}
@@ -156,10 +160,10 @@ func (t Timing) checked() (Timing, error) {
 	return t, nil
 }
 
-// A fencing token is the number of a grant, shifted by tokenBits. The low bits count the hand-offs since. So a hand-off needs no request,
-// and a grant has room for 256 leases. Numbers that are times stay below 2^45 until 2035, so that their
-// tokens stay below 2^53, which JavaScript keeps exactly.
-const tokenBits = 8
+// tokensPerGrant is how many leases one grant of a server has room for. A fencing token is the number of the grant times this, plus the
+// hand-offs since, so a hand-off needs no request. Numbers that are times stay below 2^45 until 2035. Their tokens stay below 2^53, which
+// JavaScript keeps exactly.
+const tokensPerGrant = 256
 
 // Errors of Acquire, and of leases. One that carries ErrNotAcquired also wraps the reason: the context's own error,
 // [ErrExpired], or another of these.

@@ -29,7 +29,7 @@ import (
 // The server counts whole seconds. It keeps a key for up to three seconds longer than its lease, unless the holder releases it. A caller
 // that waits polls, and callers compete without a queue: a [Cohort] keeps that to one caller per process.
 type Memcached struct {
-	base
+	keeper *Keeper
 	client *memcache.Client
 	timing Timing
 }
@@ -50,7 +50,7 @@ func NewMemcached(client *memcache.Client, timing Timing) (*Memcached, error) {
 			client.Timeout, timing.Request)
 	}
 	client.Timeout = cmp.Or(client.Timeout, timing.Request)
-	return &Memcached{base: newBase(), client: client, timing: timing}, nil
+	return &Memcached{keeper: NewKeeper(), client: client, timing: timing}, nil
 }
 
 // Acquire tries, and tries again after a short pause while another holds key. A key is refused that Memcached cannot store.
@@ -58,9 +58,24 @@ func (m *Memcached) Acquire(ctx context.Context, key string, options ...Option) 
 	if err := checkItemKey(key); err != nil {
 		return nil, notAcquired(key, err)
 	}
-	o := itemOwner{Memcached: m, key: key, name: m.newName()}
-	return m.sessions.Poll(ctx, key, options, memcachedPoll, o.acquire)
+	request, err := NewRequest(options...)
+	if err != nil {
+		return nil, notAcquired(key, err)
+	}
+	o := &itemOwner{Memcached: m, Polled: Polled(memcachedPoll), key: key, name: m.keeper.NewName()}
+	o.expiry, o.renewed = request.Lease(m.timing.Expiry)
+	return m.keeper.Acquire(ctx, key, request, nil, o.try)
 }
+
+// Close ends the repeated releases. Callers that wait, or ask from now on, get [ErrUnavailable]. Leases that are held stay held, and can
+// be released.
+func (m *Memcached) Close() error {
+	m.keeper.Close()
+	return nil
+}
+
+// Process begins the name of each owner.
+func (m *Memcached) Process() string { return m.keeper.Process }
 
 // checkItemKey refuses the keys that Memcached refuses.
 func checkItemKey(key string) error {
@@ -84,43 +99,41 @@ func itemExpiry(lease time.Duration) (seconds int32) {
 // twice is harmless.
 type itemOwner struct {
 	*Memcached
+	Polled
 	key, name string
-	seconds   int32 // the item's expiry
+	expiry    time.Duration
+	renewed   bool
+	late      bool // the add had no answer, so it may still arrive
 }
 
-// acquire asks once. granted is false when another holds the key.
-func (o *itemOwner) acquire(request Request) (g Grant, granted bool, err error) {
-	g = Grant{Key: o.key, Renew: o.renew, Release: o.release}
-	g.Expiry, g.Renewed = request.expiry(o.timing.Expiry)
-	o.seconds = itemExpiry(g.Expiry)
-	g.Asked = time.Now()
-	err = o.client.Add(&memcache.Item{Key: o.key, Value: []byte(o.name), Expiration: o.seconds})
+// try asks once.
+func (o *itemOwner) try(context.Context) (*Grant, time.Duration, error) {
+	g := Grant{Key: o.key, Asked: time.Now(), Expiry: o.expiry, Renewed: o.renewed, Owner: o}
+	err := o.client.Add(&memcache.Item{Key: o.key, Value: []byte(o.name), Expiration: itemExpiry(o.expiry)})
 	switch {
+	case err == nil:
+		return &g, 0, nil
 	case errors.Is(err, memcache.ErrNotStored):
-		return g, false, nil
-	case err != nil && mayHaveStored(err):
-		g.Release = o.releaseLate
-		o.sessions.compensate(g)
+		return nil, Jitter(memcachedPoll), OtherHolder{}
+	case mayHaveStored(err):
+		o.late = true
+		o.keeper.GiveBack(g)
 	}
-	return g, err == nil, o.unavailable("acquire", err)
+	return nil, 0, o.unavailable("acquire", err)
 }
 
-// renew begins the item's expiry anew. A renewal that comes late resurrects nothing: cas stores only where the item is still there.
-func (o *itemOwner) renew(context.Context) error { return o.store("renew", o.seconds) }
+// Renew implements [Owner]. It begins the item's expiry anew. A renewal that comes late resurrects nothing: cas stores only where the item
+// is still there.
+func (o *itemOwner) Renew(context.Context) error { return o.store("renew", itemExpiry(o.expiry)) }
 
-// release stores an item that has expired. A delete would not compare: it could remove the item of the next owner.
-func (o *itemOwner) release(context.Context) (listeners int, err error) {
-	return Unknown, o.store("release", -1)
-}
-
-// releaseLate is release after an add without a reply, which may still arrive. A missing item proves nothing before the lease's
-// end.
-func (o *itemOwner) releaseLate(ctx context.Context) (listeners int, err error) {
-	listeners, err = o.release(ctx)
-	if errors.Is(err, ErrGone) {
-		err = fmt.Errorf("%w: %s may still be stored", ErrUnavailable, o.key)
+// Release implements [Owner]. It stores an item that has expired. A delete would not compare: it could remove the item of the next owner.
+// After an add without an answer, a missing item proves nothing before the lease's end.
+func (o *itemOwner) Release(context.Context) error {
+	err := o.store("release", -1)
+	if o.late && errors.Is(err, ErrGone) {
+		return fmt.Errorf("%w: %s may still be stored", ErrUnavailable, o.key)
 	}
-	return listeners, err
+	return err
 }
 
 // store gives this owner's item a new expiry, in seconds; -1: it has expired. It begins again when the item has changed between gets
@@ -138,18 +151,17 @@ func (o *itemOwner) store(what string, seconds int32) error {
 		switch {
 		case errors.Is(err, memcache.ErrCacheMiss):
 			return fmt.Errorf("%w: %s", ErrGone, o.key)
+		case err == nil:
+			return nil
 		case !errors.Is(err, memcache.ErrCASConflict):
 			return o.unavailable(what, err)
 		}
 	}
 }
 
-// unavailable says that a request got no usable answer; nil stays nil. When a server has gone, so have the idle connections, and each
+// unavailable says that a request got no usable answer. When a server has gone, so have the idle connections, and each
 // would fail one more request after the server is back.
 func (m *Memcached) unavailable(what string, err error) error {
-	if err == nil {
-		return nil
-	}
 	_ = m.client.Close() // it closes idle connections, and opens new ones
 	return fmt.Errorf("%w: %s in Memcached: %w", ErrUnavailable, what, err)
 }

@@ -3,10 +3,10 @@ package lockstrategy_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -31,70 +31,86 @@ type held struct {
 // memoryLock is a strategy over a store: the smallest that keeps the contract. A new strategy can begin as a copy.
 type memoryLock struct {
 	*store
-	lease    time.Duration
-	sessions *lockstrategy.Sessions
-	sent     int
-	crashed  bool
+	lease   time.Duration
+	keeper  *lockstrategy.Keeper
+	sent    int
+	crashed bool
 }
 
 // Acquire asks every millisecond: this store notifies nobody.
 func (m *memoryLock) Acquire(ctx context.Context, key string, options ...lockstrategy.Option) (*lockstrategy.Lease, error) {
-	return m.sessions.Poll(ctx, key, options, time.Millisecond, func(r lockstrategy.Request) (g lockstrategy.Grant, granted bool, err error) {
-		g = lockstrategy.Grant{Key: key, Asked: time.Now(), Expiry: m.lease, Renewed: r.Expiry == nil}
-		if !g.Renewed {
-			g.Expiry = *r.Expiry
+	request, err := lockstrategy.NewRequest(options...)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", lockstrategy.ErrNotAcquired, err)
+	}
+	return m.keeper.Acquire(ctx, key, request, nil, func(context.Context) (*lockstrategy.Grant, time.Duration, error) {
+		o := &memoryOwner{memoryLock: m, Polled: lockstrategy.Polled(time.Millisecond), key: key, name: m.keeper.NewName()}
+		g := &lockstrategy.Grant{Key: key, Asked: time.Now(), Owner: o}
+		g.Expiry, g.Renewed = request.Lease(m.lease)
+		o.expiry = g.Expiry
+		taken := false
+		err := m.ask(func() {
+			if h, ok := m.locks[key]; ok && time.Now().Before(h.expires) {
+				taken = true
+				return
+			}
+			m.number++
+			g.Number = m.number
+			m.locks[key] = held{o.name, time.Now().Add(g.Expiry)}
+		})
+		switch {
+		case err != nil:
+			return nil, 0, err
+		case taken:
+			return nil, lockstrategy.Jitter(time.Millisecond), lockstrategy.OtherHolder{}
+		case m.defect == "its tokens do not grow":
+			g.Number = 1
 		}
-		granted, err = m.grant(&g)
-		return g, granted, err
+		return g, 0, nil
 	})
 }
 
-func (m *memoryLock) grant(g *lockstrategy.Grant) (granted bool, err error) {
-	return granted, m.ask(func() error {
-		if h, ok := m.locks[g.Key]; ok && time.Now().Before(h.expires) {
-			return nil
+// memoryOwner is one call of Acquire.
+type memoryOwner struct {
+	*memoryLock
+	lockstrategy.Polled // those that wait poll
+	key, name           string
+	expiry              time.Duration
+}
+
+// Renew implements Owner.
+func (o *memoryOwner) Renew(context.Context) error {
+	return o.own(func() {
+		if o.defect != "it renews nothing" {
+			o.locks[o.key] = held{o.name, time.Now().Add(o.expiry)}
 		}
-		granted = true
-		m.number++
-		g.Number = m.number
-		owner := strconv.FormatUint(g.Number, 10)
-		m.locks[g.Key] = held{owner, time.Now().Add(g.Expiry)}
-		if m.defect == "its tokens do not grow" {
-			g.Number = 1
-		}
-		owned := func(change func()) error {
-			return m.ask(func() error {
-				if m.locks[g.Key].owner != owner && m.defect != "it frees another's lock" {
-					return fmt.Errorf("%w: %s", lockstrategy.ErrGone, g.Key)
-				}
-				change()
-				return nil
-			})
-		}
-		expiry := g.Expiry
-		g.Renew = func(context.Context) error {
-			return owned(func() {
-				if m.defect != "it renews nothing" {
-					m.locks[g.Key] = held{owner, time.Now().Add(expiry)}
-				}
-			})
-		}
-		g.Release = func(context.Context) (int, error) {
-			return lockstrategy.Unknown, owned(func() { delete(m.locks, g.Key) })
-		}
-		return nil
 	})
+}
+
+// Release implements Owner.
+func (o *memoryOwner) Release(context.Context) error { return o.own(func() { delete(o.locks, o.key) }) }
+
+func (o *memoryOwner) own(change func()) (err error) {
+	failed := o.ask(func() {
+		if o.locks[o.key].owner != o.name && o.defect != "it frees another's lock" {
+			err = fmt.Errorf("%w: %s", lockstrategy.ErrGone, o.key)
+			return
+		}
+		change()
+	})
+	return errors.Join(failed, err)
 }
 
 // ask is a request to the store.
-func (m *memoryLock) ask(request func() error) error {
+func (m *memoryLock) ask(request func()) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.crashed {
 		return fmt.Errorf("%w: it has crashed", lockstrategy.ErrUnavailable)
 	}
 	m.sent++
-	return request()
+	request()
+	return nil
 }
 
 // The store needs no time but that of a bubble.
@@ -136,9 +152,9 @@ func memoryBackend(cohort bool) locktest.Backend {
 	return locktest.Backend{
 		Fenced: true, Cohort: cohort, Yields: cohort,
 		Open: func(t *testing.T, settings locktest.Settings) locktest.Client {
-			m := &memoryLock{store: s, lease: settings.Lease, sessions: lockstrategy.NewSessions()}
+			m := &memoryLock{store: s, lease: settings.Lease, keeper: lockstrategy.NewKeeper()}
 			return locktest.Client{
-				Opened: behindCohort(t, cohort, m, func() error { m.sessions.Close(); return nil }, settings.HandOff),
+				Opened: behindCohort(t, cohort, m, func() error { m.keeper.Close(); return nil }, settings.HandOff),
 				Crash:  func() { s.change(func() { m.crashed = true }) },
 				Sent:   func() (n int) { s.change(func() { n = m.sent }); return n },
 			}

@@ -104,11 +104,11 @@ func Open(name string, b Backends) (*Opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	return withCohort(s, b.HandOff)
+	return Queued(s, b.HandOff)
 }
 
-// withCohort puts a cohort in front of a strategy.
-func withCohort(s Strategy, bounds HandOff) (*Opened, error) {
+// Queued puts a queue in front of a strategy.
+func Queued(s Strategy, bounds HandOff) (*Opened, error) {
 	c, err := NewCohort(s, bounds)
 	if err != nil {
 		return nil, err
@@ -124,8 +124,8 @@ func withCohort(s Strategy, bounds HandOff) (*Opened, error) {
 	if z, ok := s.(*ZooKeeper); ok {
 		opened.Ping = z.Ping
 	}
-	if named, ok := s.(interface{ processName() string }); ok {
-		opened.Process = named.processName()
+	if named, ok := s.(interface{ Process() string }); ok {
+		opened.Process = named.Process()
 	}
 	return opened, nil
 }

@@ -32,14 +32,16 @@ func Probe(ctx context.Context, strategy Strategy, key string) (Step, error) {
 		_ = other.Release(ctx) // the first lease has ended meanwhile
 	}
 	err = unless(err, ErrTaken)
-	if s, ok := lease.origin.(*session); ok && err == nil && s.Renew != nil {
-		step, err = Renew, s.Renew(ctx)
+	if s, ok := lease.holder.(*session); ok && err == nil {
+		step, err = Renew, s.Owner.Renew(ctx)
 	}
 	if failed := lease.Release(ctx); err == nil {
 		step, err = Release, failed
 	}
-	if n, ok := strategy.(notifier); ok && err == nil {
-		step, err = Notify, n.tryNotify(ctx, key)
+	if n, ok := strategy.(interface {
+		TryNotify(ctx context.Context, key string) error
+	}); ok && err == nil {
+		step, err = Notify, n.TryNotify(ctx, key)
 	}
 	return step, unless(err, ErrLost) // somebody has deleted the key, or this process was slow
 }

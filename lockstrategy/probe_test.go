@@ -14,7 +14,7 @@ type notifying struct {
 	publish error
 }
 
-func (n notifying) tryNotify(context.Context, string) error { return n.publish }
+func (n notifying) TryNotify(context.Context, string) error { return n.publish }
 
 // A probe names the first step that failed, and the error. It does not judge a second grant.
 // A key that is held, or was deleted meanwhile, is no failure.

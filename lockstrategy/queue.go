@@ -1,7 +1,6 @@
 package lockstrategy
 
 import (
-	"cmp"
 	"container/list"
 	"context"
 	"errors"
@@ -9,20 +8,38 @@ import (
 	"runtime"
 	"sync/atomic"
 	"time"
-
-	"locklab/internal/replies"
 )
 
-// This file is the state machine of a [Cohort]: the path of a caller through the queue of a key, and every transition. The package
-// documentation has a table of the transitions. The cohort's mutex guards all queues, their turns and their debts.
+// This file is the state machine of a [Cohort]: the path of a caller through the queue of a key, and every transition. The cohort's mutex
+// guards all queues and their turns. A turn is one grant and its hand-offs.
+//
+//	from       event                                        to         action
+//	idle       a caller arrives                             competing  it asks the strategy, after the pause of the last turn
+//	competing  the strategy grants                          held       the caller holds, and a turn begins
+//	competing  the strategy refuses or panics, or the       next       only this caller gets the error, or the panic
+//	           caller leaves
+//	competing  the strategy is unavailable, and the caller  idle       every caller that waits gets that error
+//	           still waits
+//	held       a release; a caller waits, and the turn      held       the lease is handed off to the first caller that waits
+//	           may go on
+//	held       another release                              releasing  the lease is given back to the strategy
+//	held       the lease is lost                            next       its holder's context has ended
+//	held       it is lost on its way to a caller            competing  that caller asks the strategy
+//	releasing  the strategy has answered                    next       the pause is noted
+//
+// "next" is competing when a caller waits, and idle otherwise. A caller that arrives in another state than idle goes to the end of the
+// queue. One that leaves the queue changes no state, unless it was chosen in the same moment.
 
-// queue is the callers of one key in this process. An idle queue is deleted when no debt is kept.
+// queue is the callers of one key in this process. An idle queue is deleted when it has nothing to remember.
 type queue struct {
 	state   state
 	callers list.List // of *caller; the first has waited longest. The caller that competes or holds is in it no more
 	turn    *turn     // in stateHeld
-	failing error     // of the last try of the caller that competes; nil: the server executed it
-	debt    debt
+
+	yielder Yielder       // lets other processes go first, before the next caller competes; nil: nobody waits
+	since   time.Time     // the end of the last turn
+	leases  int           // since this process has let others go first
+	used    time.Duration // the time of these leases
 }
 
 // state is the state of a queue.
@@ -34,6 +51,25 @@ const (
 	stateHeld
 	stateReleasing
 )
+
+// caller is one call of Acquire. It is small, because ten thousand callers may wait (memory in docs/benchmark.md).
+type caller struct {
+	ctx     context.Context // the context of the lease has its values
+	wait    context.Context // bounds the wait
+	key     string
+	request Request
+	options []Option
+	ready   chan answer // receives once
+}
+
+// answer ends the wait of a caller in the queue.
+type answer struct {
+	turn *turn // the lease is handed off to the caller; nil: the caller competes
+	err  error // the caller gets no lease
+}
+
+// private reports whether the caller sets its own lease, or bound of renewal. It gets a new grant, and never a lease that is handed off.
+func (cl *caller) private() bool { return cl.request.Expiry != nil || cl.request.RenewAtMost != nil }
 
 // turn is the time for which a process has a key. It is one lease of the strategy, which goes from one holder to the next.
 type turn struct {
@@ -50,7 +86,7 @@ type turn struct {
 func (t *turn) mayPass(bounds HandOff) bool {
 	end := t.lease.Until()
 	within := t.holders < bounds.Count && time.Since(t.began) < bounds.Time
-	numbered := t.lease.token == 0 || t.holders < 1<<tokenBits
+	numbered := t.lease.FencingToken() == 0 || t.holders < tokensPerGrant
 	sound := t.lease.Context().Err() == nil && (end.IsZero() || time.Until(end) > t.fresh/2)
 	return within && numbered && sound && !t.private
 }
@@ -61,38 +97,34 @@ type holder struct {
 	key     string
 	turn    *turn
 	token   uint64
-	ctx     context.Context
+	ctx     context.Context // has the values of the caller's context, and this holder
 	cancel  context.CancelCauseFunc
 	entries atomic.Int32 // leases that are not released; at zero the holder gives the lock up
 }
 
-// lease is one entry of the holder.
-func (h *holder) lease(ctx context.Context) *Lease {
-	return &Lease{ctx: &heldContext{h.ctx, ctx, h}, token: h.token, origin: h}
+// again is a lease of a caller that enters again under ctx. Its context has the values of ctx, and ends with the holder's.
+func (h *holder) again(ctx context.Context) *Lease {
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	context.AfterFunc(h.ctx, func() { cancel(context.Cause(h.ctx)) })
+	return NewLease(ctx, h.token, h)
 }
 
-// until implements origin.
-func (h *holder) until() time.Time { return h.turn.lease.Until() }
+// Until implements [Holder].
+func (h *holder) Until() time.Time { return h.turn.lease.Until() }
 
-// release implements origin. The release of the last entry gives the lock up.
-func (h *holder) release(ctx context.Context) (listeners int, err error) {
+// Release implements [Holder]. The release of the last entry gives the lock up.
+func (h *holder) Release(ctx context.Context) error {
 	if h.entries.Add(-1) > 0 {
-		return 0, loss(h.ctx)
+		return loss(h.ctx)
 	}
 	h.cancel(nil) // nobody may rely on it from here on, whatever the server will say
 	return h.cohort.release(ctx, h)
 }
 
-// answer ends the wait of a caller in the queue.
-type answer struct {
-	turn *turn // the lease is handed off to the caller; nil: the caller competes
-	err  error // the caller gets no lease
-}
-
 // acquire is the path of a caller: it arrives and competes, or waits for its turn.
 func (c *Cohort) acquire(cl *caller) (*Lease, error) {
-	if cl.waitCtx.Err() != nil {
-		return nil, cl.waitEnded(nil)
+	if cl.wait.Err() != nil {
+		return nil, notAcquired(cl.key, ended(cl.wait))
 	}
 	place, err := c.arrive(cl)
 	switch {
@@ -104,7 +136,7 @@ func (c *Cohort) acquire(cl *caller) (*Lease, error) {
 	select {
 	case a := <-cl.ready:
 		return c.take(cl, a)
-	case <-cl.waitCtx.Done():
+	case <-cl.wait.Done():
 		return nil, c.leave(cl, place)
 	}
 }
@@ -123,27 +155,40 @@ func (c *Cohort) take(cl *caller, a answer) (*Lease, error) {
 }
 
 // compete asks the strategy. If that panics, the queue goes on.
-func (c *Cohort) compete(cl *caller) (*Lease, error) {
-	request := cl.request
-	request.Wait = nil // waitCtx bounds it
-	request.Tried = func(err error) { c.tried(cl.key, err) }
-	if !request.Once { // one attempt does not yield, and leaves the debt to the next caller
-		request.Yield = c.takeDebt(cl.key)
-	}
-	done := false
+func (c *Cohort) compete(cl *caller) (lease *Lease, err error) {
+	answered := false
 	defer func() {
-		if !done {
-			_ = c.failed(cl, request.Yield, nil)
+		if !answered {
+			_ = c.failed(cl, nil)
 		}
 	}()
-	lease, err := c.strategy.Acquire(bare{cl.waitCtx}, cl.key, request.option())
-	if err == nil {
-		lease = c.granted(cl, lease)
-	} else {
-		lease, err = nil, c.failed(cl, request.Yield, err)
+	if err = c.yield(cl); err == nil {
+		lease, err = c.strategy.Acquire(cl.wait, cl.key, cl.options...)
 	}
-	done = true
-	return lease, err
+	answered = true
+	if err != nil {
+		return nil, c.failed(cl, err)
+	}
+	return c.granted(cl, lease), nil
+}
+
+// yield lets other processes go first, if they wait. One attempt does not.
+func (c *Cohort) yield(cl *caller) error {
+	c.mu.Lock()
+	q := c.queues[cl.key]
+	y := q.yielder
+	c.mu.Unlock()
+	if y == nil || cl.request.Once || time.Since(q.since) > remembered {
+		return nil
+	}
+	y.Yield(cl.wait)
+	if cl.wait.Err() != nil {
+		return notAcquired(cl.key, fmt.Errorf("%w: %w", ended(cl.wait), OtherHolder{}))
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	q.yielder = nil
+	return nil
 }
 
 // ---- The transitions from a caller to a grant ----
@@ -173,25 +218,23 @@ func (c *Cohort) arrive(cl *caller) (*list.Element, error) {
 // leave takes a caller whose wait has ended out of the queue, and returns its error. A caller that got its turn in the same moment gives
 // that back.
 func (c *Cohort) leave(cl *caller, place *list.Element) error {
-	reason := c.failing(cl.key)
 	c.mu.Lock()
 	select {
 	case late := <-cl.ready:
 		c.mu.Unlock()
-		reason = cmp.Or(late.err, reason)
+		if late.err != nil {
+			return fmt.Errorf("%w: %w", ended(cl.wait), late.err)
+		}
 		c.decline(cl, late)
 	default:
 		c.queues[cl.key].callers.Remove(place)
 		c.mu.Unlock()
 	}
-	return cl.waitEnded(cmp.Or(reason, error(OtherHolder{Here: true})))
+	return notAcquired(cl.key, fmt.Errorf("%w: %w", ended(cl.wait), OtherHolder{Here: true}))
 }
 
 // decline gives a turn back that came too late.
 func (c *Cohort) decline(cl *caller, late answer) {
-	if late.err != nil {
-		return
-	}
 	if late.turn != nil {
 		if lease := c.takeOver(cl, late.turn); lease != nil {
 			_ = lease.Release(context.Background())
@@ -201,32 +244,6 @@ func (c *Cohort) decline(cl *caller, late answer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.nextLocked(cl.key)
-}
-
-// takeDebt takes the debt of the process for the caller that competes.
-func (c *Cohort) takeDebt(key string) (releases int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.queues[key].debt.take()
-}
-
-// tried notes the error of the last try; nil: the server executed it.
-func (c *Cohort) tried(key string, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if q := c.queues[key]; q != nil {
-		q.failing = err
-	}
-}
-
-// failing is the error of the last try; nil: the server executed it.
-func (c *Cohort) failing(key string) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if q := c.queues[key]; q != nil {
-		return q.failing
-	}
-	return nil
 }
 
 // granted begins a turn. The caller that has competed is its first holder.
@@ -241,20 +258,13 @@ func (c *Cohort) granted(cl *caller, lease *Lease) *Lease {
 	return held
 }
 
-// failed lets the next caller compete, and returns the error of the one that has failed. owed is the debt that it had taken. An outage ends
-// the wait of all callers. Two errors are none: the end of the caller's own wait, and a refusal for now, which ends only one attempt.
-func (c *Cohort) failed(cl *caller, owed int, err error) error {
+// failed lets the next caller compete, and returns the error. An outage ends the wait of all callers, unless the caller's own wait was too
+// short to know.
+func (c *Cohort) failed(cl *caller, err error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	q, over := c.queues[cl.key], cl.waitCtx.Err() != nil
-	q.debt.giveBack(owed)
-	switch outage := errors.Is(err, ErrUnavailable); {
-	case outage && !over && !replies.NotNow(err):
-		q.failAll(err)
-		delete(c.queues, cl.key)
-		return err
-	case over && !outage: // an outage says more than the end of the wait
-		err = cl.waitEnded(cmp.Or(q.failing, err))
+	if errors.Is(err, ErrUnavailable) && cl.wait.Err() == nil && !cl.request.Once {
+		c.queues[cl.key].failAll(err)
 	}
 	c.nextLocked(cl.key)
 	return err
@@ -266,11 +276,12 @@ func (c *Cohort) holdLocked(cl *caller, t *turn) *Lease {
 	if h.token > 0 {
 		h.token += uint64(t.holders)
 	}
-	h.ctx, h.cancel = context.WithCancelCause(t.lease.Context()) // a loss ends it before the next caller competes
+	h.ctx, h.cancel = context.WithCancelCause(context.WithoutCancel(cl.ctx))
+	h.ctx = context.WithValue(h.ctx, holderKey{c, cl.key}, h)
 	h.entries.Store(1)
 	t.holders++
 	t.holder = h
-	return h.lease(cl.ctx)
+	return NewLease(h.ctx, h.token, h)
 }
 
 // takeOver makes the caller the holder of a lease that was handed off to it. nil: the lease was lost on its way, and the caller competes.
@@ -288,17 +299,17 @@ func (c *Cohort) takeOver(cl *caller, t *turn) *Lease {
 // ---- The transitions from a release to the next caller ----
 
 // release implements the release of a holder: it hands the lease off to the next caller, or gives it back.
-func (c *Cohort) release(ctx context.Context, h *holder) (listeners int, err error) {
+func (c *Cohort) release(ctx context.Context, h *holder) error {
 	handedOff, lost := c.handOff(h)
 	switch {
 	case lost:
-		return 0, loss(h.turn.lease.Context())
+		return loss(h.turn.lease.Context())
 	case handedOff:
 		runtime.Gosched() // the next holder works first, because everybody behind it waits
-		return 0, nil
+		return nil
 	}
-	defer func() { c.released(h.key, h.turn, listeners) }() // deferred: a panic must not keep the queue
-	return h.turn.lease.release(ctx)
+	defer c.released(h.key, h.turn) // deferred: a panic must not keep the queue
+	return h.turn.lease.Release(ctx)
 }
 
 // handOff ends the time of a holder. It hands the lease off to the first caller that waits. Otherwise it ends the turn, and the lease must
@@ -320,12 +331,30 @@ func (c *Cohort) handOff(h *holder) (handedOff, lost bool) {
 	return false, false
 }
 
-// released notes the debt of a turn whose lease was released, and lets the next caller compete.
-func (c *Cohort) released(key string, t *turn, listeners int) {
+// released notes the pause after a turn whose lease was given back, and lets the next caller compete.
+func (c *Cohort) released(key string, t *turn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.queues[key].debt.turnEnded(listeners, t.holders, time.Since(t.began), c.bounds)
+	c.queues[key].noteTurn(t, c.bounds)
 	c.nextLocked(key)
+}
+
+// noteTurn decides whether other processes go first: after each turn where some are known to wait, and otherwise when the turns add up to
+// the bounds of one, because each time costs a poll.
+func (q *queue) noteTurn(t *turn, bounds HandOff) {
+	y, yields := t.lease.Holder().(Yielder)
+	if !yields {
+		return
+	}
+	q.since, q.yielder = time.Now(), nil
+	q.leases += t.holders
+	q.used += time.Since(t.began)
+	switch others := y.Others(); {
+	case others == 0:
+		q.leases, q.used = 0, 0
+	case others > 0, q.leases >= bounds.Count, q.used >= bounds.Time:
+		q.yielder, q.leases, q.used = y, 0, 0
+	}
 }
 
 // lost ends the turn of a lease that was lost, and lets the next caller compete. If the lease is on its way to a caller, that caller
@@ -340,6 +369,7 @@ func (c *Cohort) lost(key string, t *turn) {
 	t.endLocked(q)
 	q.state = stateCompeting
 	if t.holder != nil {
+		t.holder.cancel(context.Cause(t.lease.Context())) // before the next caller competes
 		c.nextLocked(key)
 	}
 	c.mu.Unlock()
@@ -352,6 +382,9 @@ func (t *turn) endLocked(q *queue) {
 	q.turn = nil
 }
 
+// remembered is for how long after a turn a process lets others go first.
+const remembered = 100 * time.Millisecond
+
 // nextLocked lets the first caller in the queue compete. Without one the queue is idle.
 func (c *Cohort) nextLocked(key string) {
 	q := c.queues[key]
@@ -360,19 +393,20 @@ func (c *Cohort) nextLocked(key string) {
 		q.callers.Remove(first).(*caller).ready <- answer{}
 		return
 	}
-	q.state, q.failing = stateIdle, nil
-	if kept := q.debt.keptFor(); kept > 0 {
-		time.AfterFunc(kept, func() { c.forget(key, q) })
+	q.state = stateIdle
+	if q.leases > 0 || q.yielder != nil {
+		since := q.since
+		time.AfterFunc(remembered, func() { c.forget(key, q, since) })
 		return
 	}
 	delete(c.queues, key)
 }
 
-// forget deletes a queue that is still idle, when no debt is kept any more.
-func (c *Cohort) forget(key string, q *queue) {
+// forget deletes a queue that has had no turn since.
+func (c *Cohort) forget(key string, q *queue, since time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.queues[key] == q && q.state == stateIdle && q.debt.keptFor() == 0 {
+	if c.queues[key] == q && q.state == stateIdle && q.since.Equal(since) {
 		delete(c.queues, key)
 	}
 }

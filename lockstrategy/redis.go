@@ -5,12 +5,10 @@ import (
 	_ "embed" // the scripts
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 
 	"locklab/internal/replies"
@@ -33,12 +31,12 @@ var (
 // in a failover, a restart with data loss, an eviction, or a clock jump. A key may be deleted by hand.
 // Callers compete on the server without a queue: a [Cohort] queues those of one process.
 type Redis struct {
-	server
-	owners
+	client redis.UniversalClient
 	timing Timing
+	keeper *Keeper
 	hub    *pubsub.Hub
 
-	acquireScript, renewScript, releaseScript script
+	acquireScript, renewScript, releaseScript *redis.Script
 }
 
 // NewRedis returns a lock on client. Close it before client.
@@ -51,23 +49,28 @@ func NewRedis(client redis.UniversalClient, timing Timing) (*Redis, error) {
 	}
 	_, cluster := client.(*redis.ClusterClient)
 	return &Redis{
-		server: server{client: client, timeout: timing.Request, sessions: NewSessions()},
-		owners: newOwners(), timing: timing, hub: pubsub.New(client, cluster),
-		acquireScript: newScript("acquire", acquireSource),
-		renewScript:   newScript("renew", renewSource),
-		releaseScript: newScript("release", releaseSource),
+		client: client, timing: timing, keeper: NewKeeper(), hub: pubsub.New(client, cluster),
+		acquireScript: redis.NewScript(acquireSource), renewScript: redis.NewScript(renewSource), releaseScript: redis.NewScript(releaseSource),
 	}, nil
 }
 
 // Close ends the subscriptions and the repeated releases. Callers that wait, or ask from now on, get [ErrUnavailable]. Leases that
 // are held stay held, and can be released.
 func (r *Redis) Close() error {
-	r.sessions.Close()
+	r.keeper.Close()
 	r.hub.Close()
 	return nil
 }
 
-// Acquire tries. While another holds key it waits for a notification, or until the other's lease ends, and tries again.
+// Process begins the name of each owner.
+func (r *Redis) Process() string { return r.keeper.Process }
+
+const (
+	pollInterval = 50 * time.Millisecond // the longest pause of a caller that is not notified (TestAWaiterThatIsNotSubscribedPolls)
+	longestWait  = time.Second           // the longest wait for a message, which may get lost
+)
+
+// Acquire tries. While another holds key it waits for a message, or until the other's lease ends, and tries again.
 func (r *Redis) Acquire(ctx context.Context, key string, options ...Option) (*Lease, error) {
 	request, err := NewRequest(options...)
 	if err == nil {
@@ -76,136 +79,159 @@ func (r *Redis) Acquire(ctx context.Context, key string, options ...Option) (*Le
 	if err != nil {
 		return nil, notAcquired(key, err)
 	}
-	ctx, cancel := request.within(ctx)
-	defer cancel()
-	w := waiter{hubs: []*pubsub.Hub{r.hub}, channel: channelOf(key), life: r.sessions.ctx, interval: pollInterval}
-	defer w.stop()
-	if err := w.yield(ctx, request.Yield); err != nil {
-		return nil, notAcquired(key, err)
-	}
-	o := r.newOwner(key, request)
-	for {
-		grant, left, err := o.acquire(ctx)
-		w.tried(request, left, err) // for the error of a wait that ends
-		switch {
-		case replies.NotNow(err) && !request.Once:
-			left = pollInterval // the server may execute the request then
-		case err != nil:
-			return nil, notAcquired(key, err)
-		case grant.Number > 0:
-			return r.sessions.Begin(ctx, request, grant)
-		case request.Once:
-			return nil, notAcquired(key, w.taken())
-		}
-		if err := w.wait(ctx, left); err != nil {
-			return nil, notAcquired(key, err)
-		}
-	}
+	o := &owner{lock: r, key: key, name: r.keeper.NewName(), wake: make(chan struct{}, 1)}
+	o.expiry, o.renewed = request.Lease(r.timing.Expiry)
+	defer o.stopListening()
+	return r.keeper.Acquire(ctx, key, request, o.wake, o.try)
 }
 
 // owner is one call of Acquire, and the owner of its grant. No other call has its name, so a request that the server executes
 // twice is harmless. A second acquire grants again, with a newer number. A second release frees nothing more, but answers [ErrGone].
 type owner struct {
-	*Redis
+	lock      *Redis
 	key, name string
 	expiry    time.Duration
 	renewed   bool
+
+	wake   chan struct{} // a message came, or may have been missed
+	heard  atomic.Bool   // one did since the last try
+	unhear func()        // ends the subscription; nil: there is none
+	others atomic.Int64  // processes that the release has notified; below 0: unknown
 }
 
-func (r *Redis) newOwner(key string, request Request) *owner {
-	o := &owner{Redis: r, key: key, name: r.newName()}
-	o.expiry, o.renewed = request.expiry(r.timing.Expiry)
-	return o
-}
+// ---- Acquire ----
 
-// acquire sends one request. A grant without a number is a refusal: another owner has the key. left is the rest of that owner's lease; 0:
-// its key has no expiry.
-func (o *owner) acquire(ctx context.Context) (g Grant, left time.Duration, err error) {
-	if err := o.ready(ctx); err != nil {
-		return g, 0, unavailable(o.acquireScript, o.key, err)
-	}
-	g = Grant{
-		Key: o.key, Asked: time.Now(), Expiry: o.expiry, Renewed: o.renewed, Renew: o.renew, Release: o.release,
-		// The hub notifies true when a release of the key is published, and false when messages may have been lost.
-		Watch: func(notify func(released bool)) (stop func()) { return o.hub.Listen(channelOf(o.key), notify) },
-	}
-	reply, err := o.run(ctx, o.acquireScript, []string{o.key, grantKey(o.key)}, o.expiry.Milliseconds(), o.name)
-	if err != nil {
-		if mayHaveRun(err) {
-			o.sessions.compensate(o.late(g))
+// try asks the server once. A refusal says for how long to wait for a message.
+func (o *owner) try(ctx context.Context) (*Grant, time.Duration, error) {
+	g := Grant{Key: o.key, Asked: time.Now(), Expiry: o.expiry, Renewed: o.renewed, Owner: o}
+	reply, err := o.run(ctx, o.lock.acquireScript, []string{o.key, grantKey(o.key)}, o.expiry.Milliseconds(), o.name)
+	switch {
+	case replies.NotNow(err):
+		return nil, pollInterval, o.wrap("acquire", err)
+	case err != nil:
+		if replies.MayHaveRun(err) {
+			o.lock.keeper.GiveBack(g)
 		}
-		return g, 0, err
+		return nil, 0, o.wrap("acquire", err)
+	case reply[0] > 0:
+		g.Number = uint64(reply[0])
+		return &g, 0, nil
 	}
-	g.Number = uint64(reply[0])
-	return g, time.Duration(reply[1]+1) * time.Millisecond, nil
+	left := time.Duration(reply[1]+1) * time.Millisecond // Redis rounds down; 0: the other's key has no expiry
+	return nil, o.timeToWait(left), OtherHolder{Left: left}
 }
 
-func (o *owner) renew(ctx context.Context) error {
+// timeToWait is the longest time to the next try. The first refusal subscribes. A caller that was not woken since its last try polls:
+// perhaps the holder's process may not publish, or this one not subscribe.
+func (o *owner) timeToWait(left time.Duration) time.Duration {
+	silent := o.unhear != nil && !o.heard.Swap(false)
+	if o.unhear == nil {
+		o.unhear = o.lock.hub.Listen(channelOf(o.key), func(bool) {
+			o.heard.Store(true)
+			Wake(o.wake)
+		})
+	}
+	most := longestWait
+	if silent {
+		most = Jitter(pollInterval)
+	}
+	if left > 0 {
+		most = min(most, left)
+	}
+	return most
+}
+
+func (o *owner) stopListening() {
+	if o.unhear != nil {
+		o.unhear()
+	}
+}
+
+// ---- Keep ----
+
+// Renew implements [Owner].
+func (o *owner) Renew(ctx context.Context) error {
 	var extension time.Duration // 0: the script only asks whether the owner still holds the key
 	if o.renewed {
 		extension = o.expiry
 	}
-	reply, err := o.run(ctx, o.renewScript, []string{o.key}, extension.Milliseconds(), o.name)
+	reply, err := o.run(ctx, o.lock.renewScript, []string{o.key}, extension.Milliseconds(), o.name)
 	switch {
 	case err != nil:
-		return err
+		return o.wrap("renew", err)
 	case reply[0] == 0:
 		return fmt.Errorf("%w: %s", ErrGone, o.key)
 	}
 	return nil
 }
 
-// release frees the key, and returns the number of other processes that were notified: the hub leaves this process's own subscription out.
-// While the server refuses to execute the release for now, it is repeated for the time of one request.
-func (o *owner) release(ctx context.Context) (listeners int, err error) {
-	published := o.hub.Publishing(channelOf(o.key))
-	deadline := time.Now().Add(o.timeout)
-	var reply []int64
-	for {
-		reply, err = o.run(ctx, o.releaseScript, []string{o.key}, o.name, o.hub.PublishCommand(), channelOf(o.key))
-		if !replies.NotNow(err) || time.Now().After(deadline) || !o.pause(ctx) {
-			break
-		}
-	}
+// Watch implements [Watcher].
+func (o *owner) Watch(notify func(released bool)) (stop func()) {
+	return o.lock.hub.Listen(channelOf(o.key), notify)
+}
+
+// ---- Release ----
+
+// Release implements [Owner]. The script publishes the release, and says how many processes received that.
+func (o *owner) Release(ctx context.Context) error {
+	channel := channelOf(o.key)
+	receives := o.lock.hub.Publishing(channel)
+	reply, err := o.run(ctx, o.lock.releaseScript, []string{o.key}, o.name, o.lock.hub.PublishCommand(), channel)
 	if err != nil {
-		published(pubsub.Unpublished)
-		return 0, err
+		return o.wrap("release", err)
 	}
-	listeners = published(int(reply[1]))
+	others := reply[1]
+	if receives && others > 0 {
+		others-- // this process
+	}
+	o.others.Store(others)
 	if reply[0] == 0 {
-		return 0, fmt.Errorf("%w: %s, when it was released", ErrGone, o.key)
+		return fmt.Errorf("%w: %s, when it was released", ErrGone, o.key)
 	}
-	return listeners, nil
+	return nil
 }
 
-// pause waits before a release is repeated. It reports false when ctx ends, or the strategy is closed.
-func (r *Redis) pause(ctx context.Context) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-r.sessions.ctx.Done():
-		return false
-	case <-time.After(pollInterval):
-		return true
+// Others implements [Yielder]. A user who may not publish does not learn how many others wait.
+func (o *owner) Others() int { return int(o.others.Load()) }
+
+// Yield implements [Yielder]. It lets as many releases by others pass as its own has notified processes.
+func (o *owner) Yield(ctx context.Context) {
+	n := o.Others()
+	if n < 0 {
+		Polled(pollInterval).Yield(ctx)
+		return
 	}
+	o.lock.hub.Yield(ctx, channelOf(o.key), n, func() bool {
+		ctx, cancel := context.WithTimeout(ctx, o.lock.timing.Request)
+		defer cancel()
+		return o.lock.client.Exists(ctx, o.key).Val() > 0
+	})
 }
 
-// tryNotify implements a step of [Probe].
-func (r *Redis) tryNotify(ctx context.Context, key string) error {
-	return r.ask(ctx, func(ctx context.Context) error { return r.hub.Try(ctx, channelOf(key)) })
+// ---- The wire ----
+
+// run executes a script once, whatever becomes of ctx: an answer must not get lost.
+func (o *owner) run(ctx context.Context, script *redis.Script, keys []string, args ...any) ([]int64, error) {
+	ctx, cancel := context.WithTimeout(replies.SendOnce(context.WithoutCancel(ctx)), o.lock.timing.Request)
+	defer cancel()
+	return script.Run(ctx, o.lock.client, keys, args...).Int64Slice()
 }
 
-// owners makes the names of owners: no two are alike.
-type owners struct {
-	process string        // the first half of each
-	calls   atomic.Uint64 // the second half: decimal, as Redisson's thread id
+// wrap explains the error of a script.
+func (o *owner) wrap(what string, err error) error {
+	if redis.HasErrorPrefix(err, "WRONGTYPE") {
+		return fmt.Errorf("%w: %s: %s is no lock of this kind, but perhaps another library's, or its token counter %s is no number: "+
+			"delete what is wrong: %w", ErrUnavailable, what, o.key, grantKey(o.key), err)
+	}
+	return fmt.Errorf("%w: %s: %w", ErrUnavailable, what, replies.Explain(err))
 }
 
-func newOwners() owners { return owners{process: uuid.NewString()} }
-
-func (o *owners) processName() string { return o.process }
-
-func (o *owners) newName() string { return o.process + ":" + strconv.FormatUint(o.calls.Add(1), 10) }
+// TryNotify implements a step of [Probe].
+func (r *Redis) TryNotify(ctx context.Context, key string) error {
+	ctx, cancel := context.WithTimeout(ctx, r.timing.Request)
+	defer cancel()
+	return r.hub.Try(ctx, channelOf(key))
+}
 
 // grantKey is the key of the number of a lock's last grant, of which fencing tokens are made.
 func grantKey(key string) string { return prefixed(grantPrefix, key) }

@@ -12,28 +12,6 @@ import (
 	"locklab/lockstrategy"
 )
 
-// Where the user may not publish, or not subscribe, a release does not know how many other processes wait.
-func TestWithoutChannelsOthersAreUnknown(t *testing.T) {
-	t.Parallel()
-	testenv.Needs(t, testenv.RedisServer)
-	for _, rights := range []string{"resetchannels", "-subscribe", "-publish"} {
-		c := limited(t, testenv.Redis(t, true).Addr, "&*", rights)
-		for name, b := range map[string]lockstrategy.Backends{
-			lockstrategy.NameRedis: {Redis: c}, lockstrategy.NameRedLock: {Nodes: []redis.UniversalClient{c}},
-		} {
-			lock := open(t, name, b)
-			testenv.Eventually(t, name+" with "+rights+" does not know how many others wait", func() bool { // it finds out in the background
-				lease := must(lock.Acquire(t.Context(), "lock:k"))(t)
-				listeners, err := lockstrategy.ReleaseListeners(t.Context(), lease)
-				if err != nil {
-					t.Fatal(err)
-				}
-				return listeners == lockstrategy.Unknown
-			})
-		}
-	}
-}
-
 // limited opens a client whose user may do everything but what rules, ACL rules of Redis, take away.
 func limited(t *testing.T, addr string, rules ...any) *redis.Client {
 	t.Helper()
@@ -46,9 +24,9 @@ func limited(t *testing.T, addr string, rules ...any) *redis.Client {
 	return c
 }
 
-// Two processes whose user may not publish, or not subscribe, share a lock that both want all the time: they poll, and each yields.
+// Two processes whose user may not publish share a lock that both want all the time: they poll, and each yields.
 func TestWithoutPubSubProcessesShare(t *testing.T) {
-	for _, rights := range []string{"resetchannels", "-subscribe", "-publish"} {
+	for _, rights := range []string{"resetchannels", "-publish"} {
 		t.Run(rights, func(t *testing.T) {
 			t.Parallel()
 			testenv.Needs(t, testenv.RedisServer)

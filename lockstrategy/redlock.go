@@ -7,27 +7,30 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-redsync/redsync/v4"
 	redsyncredis "github.com/go-redsync/redsync/v4/redis"
+	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
 	"github.com/redis/go-redis/v9"
 
+	"locklab/internal/replies"
 	"locklab/lockstrategy/pubsub"
 )
 
-// RedLock is a lock that a majority of independent Redis nodes has granted (A2, A4; the algorithm is redsync's). The key on each
-// node is "redlock:" and the lock's key. In addition to redsync, a release is published on every node, and nothing waits for the
-// other nodes once a majority has answered.
+// RedLock is a lock that a majority of independent Redis nodes has granted (A2, A4). redsync asks the nodes, counts their votes, and
+// compares before it deletes. The key on each node is "redlock:" and the lock's key. In addition to redsync, the lease is renewed, a
+// release is published on every node, and a node that may have granted a try that failed is released in the background.
 //
 // Exclusion holds while a majority of the nodes keeps its keys. It breaks when a node that restarts empty, or whose clock jumps
 // ahead, votes again within the lease (Kleppmann 2016; antirez, "Is Redlock safe?"). It issues no fencing token. Every caller competes,
 // without a queue: a [Cohort] queues those of one process.
 type RedLock struct {
-	base
-	nodes  []*node
+	nodes  []redis.UniversalClient
 	hubs   []*pubsub.Hub // one for each node
-	expiry time.Duration
+	timing Timing
+	keeper *Keeper
 }
 
 // DefaultNodeTimeout is far below a lease, and longer than a busy machine delays an answer. A2 and A4 ask the nodes one after another. A4
@@ -46,9 +49,8 @@ func NewRedLock(nodes []redis.UniversalClient, timing Timing) (*RedLock, error) 
 	if len(nodes) == 0 {
 		return nil, errors.New("lock: redlock needs at least one node, and five to be of use")
 	}
-	r := &RedLock{base: newBase(), expiry: timing.Expiry}
+	r := &RedLock{nodes: nodes, timing: timing, keeper: NewKeeper()}
 	for _, client := range nodes {
-		r.nodes = append(r.nodes, &node{server{client: client, timeout: timing.Request, sessions: r.sessions}})
 		r.hubs = append(r.hubs, pubsub.New(client, false))
 	}
 	return r, nil
@@ -57,150 +59,235 @@ func NewRedLock(nodes []redis.UniversalClient, timing Timing) (*RedLock, error) 
 // Close ends the subscriptions and the repeated releases. Callers that wait get [ErrUnavailable]. Leases that are held stay held, and
 // can be released.
 func (r *RedLock) Close() error {
-	r.sessions.Close()
+	r.keeper.Close()
 	for _, hub := range r.hubs {
 		hub.Close()
 	}
 	return nil
 }
 
-// Acquire tries until a majority of the nodes has granted key: when a release is notified, and after random pauses. So contenders
-// that have shared the nodes between them do not meet again. It returns an error when a majority of the nodes gives no answer.
-func (r *RedLock) Acquire(ctx context.Context, key string, options ...Option) (*Lease, error) {
-	request, err := NewRequest(options...)
-	if err != nil {
-		return nil, notAcquired(key, err)
-	}
-	ctx, cancel := request.within(ctx)
-	defer cancel()
-	w := waiter{hubs: r.hubs, channel: redlockChannel(key), life: r.sessions.ctx, interval: pollInterval}
-	defer w.stop()
-	if err := w.yield(ctx, request.Yield); err != nil {
-		return nil, notAcquired(key, err)
-	}
-	for {
-		grant, err := r.try(key, request)
-		switch {
-		case err == nil:
-			return r.sessions.Begin(ctx, request, grant)
-		case len(unanswered(err)) > len(r.nodes)-r.majority():
-			return nil, notAcquired(key, r.unavailable("acquire", err))
-		case request.Once:
-			return nil, notAcquired(key, w.taken())
-		}
-		if err := w.wait(ctx, shortPause+rand.N(longPause-shortPause)); err != nil {
-			return nil, notAcquired(key, err)
-		}
-	}
-}
+// Process begins the name of each owner.
+func (r *RedLock) Process() string { return r.keeper.Process }
 
-// Pauses between tries when nothing is notified: a tenth of redsync's 50 to 250 ms, because a notification usually comes first.
+// Pauses between two tries when nothing is notified: a tenth of redsync's 50 to 250 ms, because a notification usually comes first. They
+// are random, so contenders that have shared the nodes between them do not meet again.
 const (
 	shortPause = 5 * time.Millisecond
 	longPause  = 25 * time.Millisecond
 )
 
-// try asks every node once.
-func (r *RedLock) try(key string, request Request) (Grant, error) {
-	g := Grant{Key: key, Asked: time.Now()}
-	g.Expiry, g.Renewed = request.expiry(r.expiry)
-	a := r.newAttempt(key, g.Expiry)
-	g.Renew, g.Release = a.renew, a.release
-	err := a.mutex.TryLock()
+// Acquire tries until a majority of the nodes has granted key: when a release is notified, and after random pauses. It returns an error
+// when a majority of the nodes gives no answer.
+func (r *RedLock) Acquire(ctx context.Context, key string, options ...Option) (*Lease, error) {
+	request, err := NewRequest(options...)
 	if err != nil {
-		r.sessions.inBackground(func() { a.takeBack(g) })
+		return nil, notAcquired(key, err)
 	}
-	return g, err
+	var stops []func()
+	defer func() {
+		for _, stop := range stops {
+			stop()
+		}
+	}()
+	wake := make(chan struct{}, 1)
+	return r.keeper.Acquire(ctx, key, request, wake, func(context.Context) (*Grant, time.Duration, error) {
+		q := r.newQuorum(key, request)
+		g := Grant{Key: key, Asked: time.Now(), Expiry: q.expiry, Renewed: q.renewed, Owner: q}
+		err := q.mutex.TryLock()
+		if err == nil {
+			return &g, 0, nil
+		}
+		r.keeper.InBackground(func() { q.takeBack(g) })
+		if len(unanswered(err)) > len(r.nodes)-r.majority() {
+			return nil, 0, r.unavailable("acquire", err)
+		}
+		for i := len(stops); i < len(r.hubs); i++ {
+			stops = append(stops, r.hubs[i].Listen(redlockChannel(key), func(bool) { Wake(wake) }))
+		}
+		return nil, shortPause + rand.N(longPause-shortPause), OtherHolder{}
+	})
 }
 
-// attempt is one try on all nodes. It also renews and releases its grant.
-type attempt struct {
+// quorum is one try on all nodes, and the owner of its grant.
+type quorum struct {
 	*RedLock
 	key, value string
-	lease      time.Duration
+	expiry     time.Duration
+	renewed    bool
 	votes      []*vote
 	mutex      *redsync.Mutex
+	notified   atomic.Pointer[notified] // by the release
 }
 
-func (r *RedLock) newAttempt(key string, lease time.Duration) *attempt {
-	// The value must be known before the answers: a late answer is taken back by it.
-	a := &attempt{RedLock: r, key: key, value: r.newName(), lease: lease}
+func (r *RedLock) newQuorum(key string, request Request) *quorum {
+	q := &quorum{RedLock: r, key: key, value: r.keeper.NewName()}
+	q.expiry, q.renewed = request.Lease(r.timing.Expiry)
 	pools := make([]redsyncredis.Pool, len(r.nodes))
-	for i, n := range r.nodes {
-		a.votes = append(a.votes, &vote{node: n, asked: make(chan struct{})})
-		pools[i] = a.votes[i]
+	for i, client := range r.nodes {
+		q.votes = append(q.votes, &vote{Pool: goredis.NewPool(client), timeout: r.timing.Request, asked: make(chan struct{})})
+		pools[i] = q.votes[i]
 	}
-	a.mutex = a.over(pools...)
-	return a
+	q.mutex = q.over(pools...)
+	return q
 }
 
-// over is the attempt on some of its nodes.
-func (a *attempt) over(pools ...redsyncredis.Pool) *redsync.Mutex {
-	return redsync.New(pools...).NewMutex(redlockPrefix+a.key, redsync.WithValue(a.value), redsync.WithExpiry(a.lease),
-		redsync.WithGenValueFunc(func() (string, error) { return a.value, nil }), redsync.WithFailFast(true))
+// over is redsync's mutex on some of the nodes. Its value is known before the answers: a late one is taken back by it.
+func (q *quorum) over(pools ...redsyncredis.Pool) *redsync.Mutex {
+	return redsync.New(pools...).NewMutex(redlockPrefix+q.key, redsync.WithExpiry(q.expiry), redsync.WithFailFast(true),
+		redsync.WithValue(q.value), redsync.WithGenValueFunc(func() (string, error) { return q.value, nil }))
 }
 
-// takeBack compensates a try that was refused, on each node that may have executed it without an answer. redsync releases it, too, but
-// once. Two tries that leave the key on two nodes each would keep all others from a majority.
-func (a *attempt) takeBack(g Grant) {
-	for _, v := range a.votes {
-		if <-v.asked; mayHaveRun(v.err) {
-			g.Release = func(ctx context.Context) (int, error) {
-				_, err := a.over(v).UnlockContext(ctx)
-				if len(unanswered(err)) > 0 {
-					return 0, fmt.Errorf("%w: %s: %w", ErrUnavailable, v, err)
-				}
-				return 0, nil
-			}
-			a.sessions.compensate(v.late(g))
+// takeBack releases a try that failed on each node that may have granted it without an answer. redsync releases it, too, but once. Two
+// tries that leave the key on two nodes each would keep all others from a majority.
+func (q *quorum) takeBack(g Grant) {
+	for _, v := range q.votes {
+		if <-v.asked; replies.MayHaveRun(v.err) {
+			g.Owner = stray{q, v}
+			q.keeper.GiveBack(g)
 		}
 	}
 }
 
-// renew extends the lease on the nodes that still have it.
-func (a *attempt) renew(ctx context.Context) error {
-	extended, err := a.mutex.ExtendContext(ctx)
+// stray is the key of a try that failed, on one node.
+type stray struct {
+	*quorum
+	vote *vote
+}
+
+// Release implements [Owner].
+func (s stray) Release(ctx context.Context) error {
+	if _, err := s.over(s.vote).UnlockContext(ctx); len(unanswered(err)) > 0 {
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	return nil
+}
+
+// Renew implements [Owner]. It extends the lease on the nodes that still have it.
+func (q *quorum) Renew(ctx context.Context) error {
+	extended, err := q.mutex.ExtendContext(ctx)
 	refused := new(redsync.ErrTaken) // by a majority; the state of the silent nodes is not known
 	switch {
 	case extended:
 		return nil
 	case errors.As(err, &refused):
-		return fmt.Errorf("%w: no majority has %s: %w", ErrGone, a.mutex.Name(), err)
+		return fmt.Errorf("%w: no majority has %s: %w", ErrGone, q.mutex.Name(), err)
 	}
-	return a.unavailable("renew", err)
+	return q.unavailable("renew", err)
 }
 
-// release frees the nodes, and says how many other processes were notified.
-func (a *attempt) release(ctx context.Context) (listeners int, err error) {
-	released, err := a.mutex.UnlockContext(ctx)
+// Release implements [Owner]. It frees the nodes, and notifies the others.
+func (q *quorum) Release(ctx context.Context) error {
+	released, err := q.mutex.UnlockContext(ctx)
 	switch {
 	case released:
-		return a.publish(), nil
+		q.publish(ctx)
+		return nil
 	case len(unanswered(err)) > 0: // it may have released, and may still have the key
-		return 0, a.unavailable("release", err)
+		return q.unavailable("release", err)
 	}
-	return a.publish(), fmt.Errorf("%w: no majority had %s when it was released", ErrGone, a.mutex.Name())
+	q.publish(ctx)
+	return fmt.Errorf("%w: no majority had %s when it was released", ErrGone, q.mutex.Name())
 }
 
-// publish notifies on every node, and returns when a majority has answered. listeners is the largest number of processes that one of
-// them has notified. Unknown: no node of that majority could publish.
-func (a *attempt) publish() (listeners int) {
-	notified := make(chan int, len(a.nodes))
-	for i, n := range a.nodes {
-		go func() { notified <- n.publish(a.hubs[i], redlockChannel(a.key)) }()
+// publish notifies on every node, and returns when a majority has answered. The node that has notified most processes counts.
+func (q *quorum) publish(ctx context.Context) {
+	channel, answers := redlockChannel(q.key), make(chan notified, len(q.nodes))
+	for i, client := range q.nodes {
+		go func() {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), q.timing.Request)
+			defer cancel()
+			receives := q.hubs[i].Publishing(channel)
+			others, err := client.Publish(ctx, channel, "0").Result()
+			switch {
+			case err != nil:
+				others = -1
+			case receives && others > 0:
+				others-- // this process
+			}
+			answers <- notified{i, int(others)}
+		}()
 	}
-	listeners = Unknown
-	for range a.majority() {
-		listeners = max(listeners, <-notified)
+	most := notified{others: -1}
+	for range q.majority() {
+		if a := <-answers; a.others > most.others {
+			most = a
+		}
 	}
-	return listeners
+	q.notified.Store(&most)
 }
 
-// tryNotify implements a step of [Probe]. One node that notifies is enough.
-func (r *RedLock) tryNotify(_ context.Context, key string) (err error) {
-	for i, n := range r.nodes {
-		err = n.send(func(ctx context.Context) error { return r.hubs[i].Try(ctx, redlockChannel(key)) })
-		if err == nil {
+// notified is how many other processes a node has notified. Below 0: it may not publish, or did not answer.
+type notified struct{ node, others int }
+
+// Others implements [Yielder].
+func (q *quorum) Others() int {
+	if n := q.notified.Load(); n != nil {
+		return n.others
+	}
+	return 0
+}
+
+// Yield implements [Yielder].
+func (q *quorum) Yield(ctx context.Context) {
+	if q.Others() < 0 {
+		Polled(longPause).Yield(ctx)
+		return
+	}
+	node := q.notified.Load().node
+	q.hubs[node].Yield(ctx, redlockChannel(q.key), q.Others(), func() bool {
+		ctx, cancel := context.WithTimeout(ctx, q.timing.Request)
+		defer cancel()
+		return q.nodes[node].Exists(ctx, redlockPrefix+q.key).Val() > 0
+	})
+}
+
+// vote is one node's part in one try. redsync goes on when a majority has answered, and ends the context of the other requests. They are
+// sent all the same, and the release waits until the request for the key has been answered: it must not overtake that.
+type vote struct {
+	redsyncredis.Pool
+	timeout time.Duration
+	asked   chan struct{} // closed when the request for the key has ended
+	err     error         // then: of that request
+}
+
+// Get implements redsync's Pool.
+func (v *vote) Get(ctx context.Context) (redsyncredis.Conn, error) {
+	ctx, cancel := context.WithTimeout(replies.SendOnce(context.WithoutCancel(ctx)), v.timeout)
+	conn, err := v.Pool.Get(ctx)
+	return ballot{conn, v, cancel}, err
+}
+
+// ballot is redsync's connection to a vote.
+type ballot struct {
+	redsyncredis.Conn
+	vote   *vote
+	cancel context.CancelFunc
+}
+
+// SetNX asks for the key.
+func (b ballot) SetNX(name, value string, expiry time.Duration) (granted bool, err error) {
+	granted, err = b.Conn.SetNX(name, value, expiry)
+	b.vote.err = err
+	close(b.vote.asked)
+	return granted, err
+}
+
+// Eval releases the key, or extends its lease.
+func (b ballot) Eval(script *redsyncredis.Script, keysAndArgs ...any) (any, error) {
+	<-b.vote.asked
+	return b.Conn.Eval(script, keysAndArgs...)
+}
+
+// Close implements redsync's Conn.
+func (b ballot) Close() error {
+	b.cancel()
+	return b.Conn.Close()
+}
+
+// TryNotify implements a step of [Probe]. One node that notifies is enough.
+func (r *RedLock) TryNotify(ctx context.Context, key string) (err error) {
+	for _, hub := range r.hubs {
+		if err = hub.Try(ctx, redlockChannel(key)); err == nil {
 			return nil
 		}
 	}
@@ -219,7 +306,7 @@ func (r *RedLock) majority() int { return len(r.nodes)/2 + 1 }
 func (r *RedLock) unavailable(what string, err error) error {
 	var reasons []string
 	for _, e := range unanswered(err) {
-		reasons = append(reasons, fmt.Sprintf("%s: %v", r.nodes[e.Node], e.Err))
+		reasons = append(reasons, fmt.Sprintf("%v: %v", r.nodes[e.Node], e.Err))
 	}
 	if len(reasons) == 0 {
 		return fmt.Errorf("%w: %s: %w", ErrUnavailable, what, err)

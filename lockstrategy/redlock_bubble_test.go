@@ -3,11 +3,7 @@ package lockstrategy
 import (
 	"context"
 	"errors"
-	"net"
-	"slices"
-	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,54 +13,6 @@ import (
 )
 
 // RedLock over five nodes in a synctest bubble: time is that of the bubble.
-
-// slowNode is a hook of a client that makes its node answer late or not at all.
-type slowNode struct {
-	away     atomic.Bool  // it cannot be asked
-	mute     atomic.Bool  // it executes a request for the key, and no release; its answers are lost
-	late     atomic.Int64 // how much later a request arrives
-	sent     atomic.Int64 // requests under way
-	most     atomic.Int64 // at the same time
-	commands string       // of which, separated by spaces; empty: all
-}
-
-var errLost = &net.OpError{Op: "read", Err: errors.New("the answer is lost")}
-
-func (n *slowNode) DialHook(next redis.DialHook) redis.DialHook {
-	return func(ctx context.Context, network, addr string) (net.Conn, error) { return next(ctx, network, addr) }
-}
-
-func (n *slowNode) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
-}
-
-func (n *slowNode) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		if n.away.Load() {
-			return &net.OpError{Op: "dial", Err: errors.New("the node is away")}
-		}
-		switch name := cmd.Name(); {
-		case !n.mute.Load():
-		case name == "set":
-			_ = next(ctx, cmd)
-			return errLost
-		case strings.HasPrefix(name, "eval"):
-			return errLost
-		}
-		late := time.Duration(n.late.Load())
-		if late == 0 || n.commands != "" && !slices.Contains(strings.Fields(n.commands), strings.TrimSuffix(cmd.Name(), "sha")) {
-			return next(ctx, cmd)
-		}
-		n.most.Store(max(n.most.Load(), n.sent.Add(1)))
-		defer n.sent.Add(-1)
-		select {
-		case <-time.After(late):
-			return next(ctx, cmd)
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
 
 func redlockInBubble(t *testing.T, commands string, f func(t *testing.T, r *RedLock, servers []*miniredis.Miniredis, slow []*slowNode)) {
 	t.Helper()
@@ -224,7 +172,7 @@ func TestRedLockLeavesAnothersKeyAlone(t *testing.T) {
 	}
 }
 
-// Every node is asked and told, although a majority is enough. A node counts the other processes only.
+// Every node is asked and told, although a majority is enough.
 func TestRedLockReleasesAndNotifiesOnEveryNode(t *testing.T) {
 	redlockInBubble(t, "", func(t *testing.T, r *RedLock, servers []*miniredis.Miniredis, _ []*slowNode) {
 		another := sameNodes(t, servers)
@@ -241,7 +189,7 @@ func TestRedLockReleasesAndNotifiesOnEveryNode(t *testing.T) {
 				all.Go(func() { mustRelease(t, mustAcquire(t, process, "k")) })
 			}
 			time.Sleep(time.Second)
-			wantListeners(t, lease, len(waiting)-1)
+			mustRelease(t, lease)
 			all.Wait()
 			time.Sleep(time.Second)
 			for i, server := range servers {
@@ -265,7 +213,11 @@ func TestRedLockCountsTheOthersOfOneNode(t *testing.T) {
 			for i, node := range slow {
 				node.late.Store(int64(late[i] * DefaultNodeTimeout / 4))
 			}
-			wantListeners(t, mustAcquire(t, r, "k"), 1)
+			lease := mustAcquire(t, r, "k")
+			mustRelease(t, lease)
+			if others := lease.Holder().(Yielder).Others(); others != 1 {
+				t.Errorf("its release has notified %d others, want 1", others)
+			}
 		})
 	}
 }
@@ -317,32 +269,6 @@ func TestRedLockReleaseDoesNotOvertake(t *testing.T) {
 	})
 }
 
-// A node that hangs has one request under way, a ping, however many callers there are. It is asked again when it answers.
-func TestRedLockRequestsDoNotPileUp(t *testing.T) {
-	redlockInBubble(t, "", func(t *testing.T, r *RedLock, servers []*miniredis.Miniredis, slow []*slowNode) {
-		slow[4].late.Store(int64(time.Hour))
-		mustRelease(t, mustAcquire(t, r, "k"))
-		time.Sleep(10 * time.Second) // it is known to hang
-		var all sync.WaitGroup
-		slow[4].most.Store(0)
-		for i := range 100 {
-			all.Go(func() { mustRelease(t, mustAcquire(t, r, string(rune('a'+i%26))+string(rune('a'+i/26)))) })
-		}
-		all.Wait()
-		if most := slow[4].most.Load(); most > 1 {
-			t.Errorf("%d requests were under way to a node that hangs", most)
-		}
-		slow[4].late.Store(0)
-		time.Sleep(10 * time.Second)
-		lease := mustAcquire(t, r, "k")
-		time.Sleep(time.Second)
-		if !servers[4].Exists("redlock:k") {
-			t.Error("a node that answers again is not asked")
-		}
-		mustRelease(t, lease)
-	})
-}
-
 // A lease that is held over Close is renewed and released, although three nodes have been late once.
 func TestRedLockAsksNodesThatWereLateAfterClose(t *testing.T) {
 	redlockInBubble(t, "", func(t *testing.T, r *RedLock, _ []*miniredis.Miniredis, slow []*slowNode) {
@@ -360,55 +286,5 @@ func TestRedLockAsksNodesThatWereLateAfterClose(t *testing.T) {
 			t.Errorf("it was lost: %v", lost)
 		}
 		mustRelease(t, lease)
-	})
-}
-
-// Two processes that share three nodes between them do not wait for two that hang.
-func TestRedLockSplitVotesDoNotWaitForNodesThatHang(t *testing.T) {
-	redlockInBubble(t, "set eval publish ping", func(t *testing.T, one *RedLock, servers []*miniredis.Miniredis, slow []*slowNode) {
-		slow[3].late.Store(int64(time.Hour))
-		slow[4].late.Store(int64(time.Hour))
-		mustRelease(t, mustAcquire(t, one, "k"))
-		time.Sleep(10 * time.Second) // they are known to hang
-		began := time.Now()
-		// Another has one of the three nodes, and keeps it for a second.
-		if err := servers[0].Set("redlock:k", "another"); err != nil {
-			t.Fatal(err)
-		}
-		time.AfterFunc(time.Second, func() { servers[0].Del("redlock:k") })
-		mustRelease(t, mustAcquire(t, one, "k"))
-		if waited := time.Since(began); waited > time.Second+longPause {
-			t.Errorf("it was granted the lock after %s, want %s at most", waited, time.Second+longPause)
-		}
-	})
-}
-
-// timesOut is a hook: the client cannot connect, and says so without trying.
-type timesOut struct {
-	slowNode
-	pings atomic.Int64
-}
-
-func (n *timesOut) ProcessHook(redis.ProcessHook) redis.ProcessHook {
-	return func(_ context.Context, cmd redis.Cmder) error {
-		if cmd.Name() == "ping" {
-			n.pings.Add(1)
-		}
-		return &net.OpError{Op: "dial", Err: context.DeadlineExceeded}
-	}
-}
-
-// A node that hangs is pinged with pauses, also when its client fails immediately.
-func TestRedLockPingsWithPauses(t *testing.T) {
-	inBubble(t, func(t *testing.T, redis *miniredis.Miniredis) {
-		hook, c, sessions := new(timesOut), inMemory(t, redis), NewSessions()
-		defer sessions.Close()
-		c.AddHook(hook)
-		n := &node{server{client: c, timeout: 2 * time.Second, sessions: sessions}}
-		_ = n.send(func(ctx context.Context) error { return c.Set(ctx, "k", 1, 0).Err() })
-		time.Sleep(time.Minute)
-		if pings := hook.pings.Load(); pings < 20 || pings > 130 {
-			t.Errorf("%d pings in a minute, want about 120", pings)
-		}
 	})
 }

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"locklab/internal/testenv"
 	"locklab/lockstrategy"
 	"locklab/stack"
@@ -73,22 +71,4 @@ func wantUnavailable(t *testing.T, err error, nodes, silent []*stack.Node) {
 			t.Errorf("%s is away: %t, and the error says %v", node.Addr, away, err)
 		}
 	}
-}
-
-func redlockNodes(t *testing.T, real bool) []*stack.Node {
-	t.Helper()
-	testenv.Slow(t)
-	nodes, err := testenv.Stack(t).RedLock(testenv.Context(t), 5, real)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return nodes
-}
-
-func clients(t testing.TB, nodes []*stack.Node) []redis.UniversalClient {
-	var all []redis.UniversalClient
-	for _, node := range nodes {
-		all = append(all, client(t, node.Addr))
-	}
-	return all
 }

@@ -6,21 +6,18 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/alicebob/miniredis/v2"
 )
 
 // The server may grant the key to another as soon as it executes the release. So the context ends before.
 func TestSessionEndsItsContextBeforeItReleases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := NewSessions()
-		defer all.Close()
+		k := NewKeeper()
+		defer k.Close()
 		var lease *Lease
 		ended := false
-		lease, err := all.Begin(t.Context(), Request{}, Grant{
+		lease, err := k.Keep(t.Context(), Request{}, Grant{
 			Key: "k", Asked: time.Now(), Expiry: time.Minute, Renewed: true,
-			Renew:   func(context.Context) error { return nil },
-			Release: func(context.Context) (int, error) { ended = lease.Context().Err() != nil; return 0, nil },
+			Owner: ReleaseFunc(func(context.Context) error { ended = lease.Context().Err() != nil; return nil }),
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -82,24 +79,5 @@ func TestSessionRepeatsItsReleaseOfAShortLease(t *testing.T) {
 		if n := f.releases.Load(); n != counts[2] {
 			t.Errorf("%d releases after 14 s, and %d a minute later", counts[2], n)
 		}
-	})
-}
-
-// A holder listens for a forced unlock after a twelfth of a short lease, and not before: most locks are released sooner.
-func TestASessionBeginsToListen(t *testing.T) {
-	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
-		const lease, channel = 6 * time.Second, "redisson_lock__channel:{k}"
-		held := mustAcquire(t, newRedis(t, server, Timing{Expiry: lease}), "k")
-		for _, c := range []struct {
-			after time.Duration
-			want  int
-		}{{lease/12 - time.Millisecond, 0}, {2 * time.Millisecond, 1}} {
-			time.Sleep(c.after)
-			synctest.Wait()
-			if n := server.PubSubNumSub(channel)[channel]; n != c.want {
-				t.Errorf("%d are subscribed, want %d", n, c.want)
-			}
-		}
-		mustRelease(t, held)
 	})
 }

@@ -3,7 +3,6 @@ package lockstrategy
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -83,24 +82,6 @@ func TestSessionEnds(t *testing.T) {
 	}
 }
 
-// A holder that did not run when it should have renewed has no server to blame.
-func TestSessionOfAHolderThatDidNotRun(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		lease := mustAcquire(t, newFake(t, time.Minute), "k")
-		time.Sleep(time.Minute / 2) // it was renewed once
-		synctest.Wait()
-		s := lease.origin.(*session)
-		s.mu.Lock()
-		s.expires = time.Now()
-		s.mu.Unlock()
-		s.tick() // as a timer that is much too late
-		if cause := context.Cause(lease.Context()); !errors.Is(cause, ErrExpired) || errors.Is(cause, ErrUnreachable) {
-			t.Errorf("it was lost with %v, want ErrExpired alone", cause)
-		}
-		_ = lease.Release(t.Context())
-	})
-}
-
 // Answers that take nearly half of a lease cost none.
 func TestSessionSurvivesSlowAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -170,7 +151,7 @@ func TestSessionAsksUntilItIsAnswered(t *testing.T) {
 			return ErrGone
 		}
 		lease := mustAcquire(t, f, "k", LeaseFor(time.Hour))
-		time.Sleep(2 * startDelay) // it listens
+		time.Sleep(4 * time.Second) // it listens
 		synctest.Wait()
 		began := time.Now()
 		received(true)
@@ -202,7 +183,7 @@ func TestSessionForgetsAHintThatWasWrong(t *testing.T) {
 			return func() { listens = false }
 		}
 		lease := mustAcquire(t, f, "k")
-		time.Sleep(2 * startDelay)
+		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		received(true)
 		synctest.Wait()
@@ -298,27 +279,6 @@ func TestSessionThatIsOverIsNotGranted(t *testing.T) {
 			t.Fatal("the server was not asked to free what may still be there")
 		}
 	})
-}
-
-func TestRequestsThatCannotWork(t *testing.T) {
-	for _, c := range []struct {
-		name   string
-		option Option
-		want   error // nil: another, before anything was asked
-	}{
-		{"no time left to wait", WaitAtMost(0), context.DeadlineExceeded},
-		{"less than none", WaitAtMost(-time.Second), context.DeadlineExceeded},
-		{"a lease of nothing", LeaseFor(0), nil},
-		{"a lease of a millisecond", LeaseFor(time.Millisecond), nil},
-		{"renewed for no time", RenewAtMost(0), nil},
-	} {
-		for _, s := range []Strategy{None{}, newCohort(t, None{}, HandOff{})} {
-			lease, err := s.Acquire(t.Context(), "k", c.option)
-			if lease != nil || !errors.Is(err, ErrNotAcquired) || c.want != nil && !errors.Is(err, c.want) {
-				t.Errorf("%s: %s: got %v", fmt.Sprintf("%T", s), c.name, err)
-			}
-		}
-	}
 }
 
 // A lease that does not end by itself is released until the server confirms it.

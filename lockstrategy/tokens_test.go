@@ -11,20 +11,6 @@ import (
 	wire "github.com/alicebob/miniredis/v2/server"
 )
 
-// inBubble runs f in a synctest bubble with a Redis in memory.
-func inBubble(t *testing.T, f func(t *testing.T, server *miniredis.Miniredis)) {
-	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		server := miniredis.NewMiniRedis()
-		server.ClockTTL(true)
-		defer func() {
-			synctest.Wait() // a connection in the background is made, or has failed
-			server.Close()
-		}()
-		f(t, server)
-	})
-}
-
 // newRedis is the Redis lock of one more process.
 func newRedis(t *testing.T, server *miniredis.Miniredis, cfg Timing) *Redis {
 	t.Helper()
@@ -40,8 +26,8 @@ func newRedis(t *testing.T, server *miniredis.Miniredis, cfg Timing) *Redis {
 func TestTokensGrowWithoutTheClock(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
 		server.SetTime(time.Now().Add(2 * time.Hour)) // the bubble's clock begins where the numbers do
-		one := newCohort(t, newRedis(t, server, Timing{}), HandOff{Count: 3, Time: time.Hour})
-		two := newCohort(t, newRedis(t, server, Timing{}), HandOff{})
+		one := queued(t, newRedis(t, server, Timing{}), HandOff{Count: 3, Time: time.Hour})
+		two := queued(t, newRedis(t, server, Timing{}), HandOff{})
 		last := uint64(0)
 		hold := func(lease *Lease) {
 			if lease.FencingToken() <= last {
@@ -171,4 +157,33 @@ func TestALeaseThatIsNotRenewedKeepsItsEnd(t *testing.T) {
 			t.Error("the release of a lost lease says nothing")
 		}
 	})
+}
+
+// A holder listens for a forced unlock after a twelfth of a short lease, and not before: most locks are released sooner.
+func TestASessionBeginsToListen(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
+		const lease, channel = 6 * time.Second, "redisson_lock__channel:{k}"
+		held := mustAcquire(t, newRedis(t, server, Timing{Expiry: lease}), "k")
+		for _, c := range []struct {
+			after time.Duration
+			want  int
+		}{{lease/12 - time.Millisecond, 0}, {2 * time.Millisecond, 1}} {
+			time.Sleep(c.after)
+			synctest.Wait()
+			if n := server.PubSubNumSub(channel)[channel]; n != c.want {
+				t.Errorf("%d are subscribed, want %d", n, c.want)
+			}
+		}
+		mustRelease(t, held)
+	})
+}
+
+// queued is a lock behind the queue of one process.
+func queued(t *testing.T, s Strategy, bounds HandOff) *Cohort {
+	t.Helper()
+	c, err := NewCohort(s, bounds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }

@@ -37,8 +37,8 @@ type ZooKeeperConfig struct {
 // costs two writes. A fencing token is the transaction number of the node's creation × 256, plus the hand-offs. It is below 2^53,
 // where JavaScript begins to round, until an ensemble has its 8192nd leader.
 type ZooKeeper struct {
-	client   *zooKeeperClient
-	sessions *Sessions
+	client *zooKeeperClient
+	keeper *Keeper
 
 	mu     sync.Mutex
 	leases int // that are not released
@@ -58,7 +58,7 @@ func NewZooKeeper(addrs []string, cfg ZooKeeperConfig) (*ZooKeeper, error) {
 		cfg.Dial = new(net.Dialer).DialContext
 	}
 	cfg.Timing = timing
-	return &ZooKeeper{client: newZooKeeperClient(addrs, cfg), sessions: NewSessions()}, nil
+	return &ZooKeeper{client: newZooKeeperClient(addrs, cfg), keeper: NewKeeper()}, nil
 }
 
 // Ping returns nil when the ensemble's leader answers.
@@ -73,7 +73,7 @@ func (z *ZooKeeper) Ping(ctx context.Context) error {
 // Close ends the repeated releases. Callers that wait, or ask from now on, get [ErrUnavailable]. Leases that are held stay held, and
 // can be released: the connection is closed with the last of them.
 func (z *ZooKeeper) Close() error {
-	z.sessions.Close()
+	z.keeper.Close()
 	z.drop(0, true)
 	return nil
 }
@@ -110,7 +110,7 @@ func (z *ZooKeeper) Acquire(ctx context.Context, key string, options ...Option) 
 	if err != nil {
 		return nil, notAcquired(key, err)
 	}
-	ctx, cancel := request.within(ctx)
+	ctx, cancel := request.Within(ctx)
 	defer cancel()
 	for {
 		p, err := z.enter(ctx, key)

@@ -35,7 +35,7 @@ func (z *ZooKeeper) enter(ctx context.Context, key string) (*position, error) {
 	switch {
 	case ctx.Err() != nil:
 		return nil, ended(ctx)
-	case z.sessions.ctx.Err() != nil:
+	case z.keeper.life.Err() != nil:
 		return nil, errClosed
 	}
 	if err := z.client.ready(ctx, until); err != nil {
@@ -56,7 +56,7 @@ func (z *ZooKeeper) enter(ctx context.Context, key string) (*position, error) {
 	case <-until:
 	}
 	wire.hangUp()
-	z.sessions.compensate(Grant{Release: p.release})
+	z.keeper.GiveBack(Grant{Owner: p})
 	return nil, z.client.unavailable(errNoAnswer)
 }
 
@@ -130,7 +130,7 @@ func (p *position) wait(ctx context.Context, request Request) (*Lease, error) {
 		case <-p.client.disconnected():
 		case <-ctx.Done():
 			return nil, fmt.Errorf("%w: %w", ended(ctx), OtherHolder{})
-		case <-p.sessions.ctx.Done():
+		case <-p.keeper.life.Done():
 			return nil, errClosed
 		}
 	}
@@ -193,26 +193,21 @@ func sequence(name string) (int64, error) {
 // would end first. The session of the lease ends it in time.
 func (p *position) lease(ctx context.Context, request Request) (*Lease, error) {
 	g := Grant{
-		Key: p.key, Number: p.number, Asked: p.asked, Expiry: p.client.sessionTimeout() / 2, Renewed: true, Renew: p.renew, Watch: p.watch,
+		Key: p.key, Number: p.number, Asked: p.asked, Expiry: p.client.sessionTimeout() / 2, Renewed: true, Owner: zooKeeperHolder{p},
 	}
 	if time.Since(p.asked) > g.Expiry/3 {
 		g.Asked = time.Now()
-		if err := p.renew(ctx); err != nil {
+		if err := p.Renew(ctx); err != nil {
 			return nil, err
 		}
 	}
 	if d := request.Expiry; d != nil && (request.RenewAtMost == nil || *d < *request.RenewAtMost) {
 		request.RenewAtMost = d
 	}
-	g.Release = func(ctx context.Context) (int, error) {
-		_, err := p.release(ctx)
-		p.endLease(err)
-		return 0, err
-	}
 	if err := p.hold(); err != nil {
 		return nil, err
 	}
-	lease, err := p.sessions.Begin(ctx, request, g)
+	lease, err := p.keeper.Keep(ctx, request, g)
 	if err != nil {
 		p.endLease(ErrUnavailable)
 		return nil, err
@@ -229,14 +224,24 @@ func (p *position) lease(ctx context.Context, request Request) (*Lease, error) {
 func (p *position) endLease(err error) {
 	p.once.Do(func() {
 		if errors.Is(err, ErrUnavailable) {
-			p.sessions.compensate(Grant{Release: p.release})
+			p.keeper.GiveBack(Grant{Owner: p})
 		}
 		p.drop(1, false)
 	})
 }
 
-// renew writes to the node, which a majority confirms.
-func (p *position) renew(ctx context.Context) error {
+// zooKeeperHolder is a position whose lease ends with its release.
+type zooKeeperHolder struct{ *position }
+
+// Release implements [Owner].
+func (h zooKeeperHolder) Release(ctx context.Context) error {
+	err := h.position.Release(ctx)
+	h.endLease(err)
+	return err
+}
+
+// Renew implements [Owner]. It writes to the node, which a majority confirms.
+func (p *position) Renew(ctx context.Context) error {
 	_, err := ask(ctx, p.client, func(c *zk.Conn) (*zk.Stat, error) { return c.Set(p.path, nil, -1) })
 	if errors.Is(err, zk.ErrNoNode) {
 		return fmt.Errorf("%w: %s: its node was deleted, or its session has expired", ErrGone, p.key)
@@ -244,8 +249,8 @@ func (p *position) renew(ctx context.Context) error {
 	return err
 }
 
-// watch implements Grant.Watch.
-func (p *position) watch(notify func(released bool)) (stop func()) {
+// Watch implements [Watcher].
+func (p *position) Watch(notify func(released bool)) (stop func()) {
 	watching, stop := context.WithCancel(context.Background())
 	go func() {
 		select {
@@ -260,26 +265,26 @@ func (p *position) watch(notify func(released bool)) (stop func()) {
 // leave deletes the node of a caller that was not granted the key because of err. It does so in the background when the servers do not
 // answer; a lock that is closed has none.
 func (p *position) leave(ctx context.Context, err error) {
-	if !errors.Is(err, ErrUnavailable) || p.sessions.ctx.Err() != nil {
-		_, err = p.release(ctx)
+	if !errors.Is(err, ErrUnavailable) || p.keeper.life.Err() != nil {
+		err = p.Release(ctx)
 	}
 	if err != nil && !errors.Is(err, ErrGone) {
-		p.sessions.compensate(Grant{Release: p.release})
+		p.keeper.GiveBack(Grant{Owner: p})
 	}
 }
 
-// release deletes the node, if there is one. The servers notify the next in the queue.
-func (p *position) release(ctx context.Context) (listeners int, err error) {
+// Release implements [Owner]. It deletes the node, if there is one. The servers notify the next in the queue.
+func (p *position) Release(ctx context.Context) error {
 	select {
 	case <-p.created:
 	case <-ctx.Done():
-		return 0, ended(ctx)
+		return ended(ctx)
 	}
 	if p.path == "" {
-		return 0, nil
+		return nil
 	}
 	again := false
-	_, err = ask(ctx, p.client, func(c *zk.Conn) (struct{}, error) {
+	_, err := ask(ctx, p.client, func(c *zk.Conn) (struct{}, error) {
 		err := c.Delete(p.path, -1)
 		if again && errors.Is(err, zk.ErrNoNode) { // the first answer was lost
 			err = nil
@@ -288,7 +293,7 @@ func (p *position) release(ctx context.Context) (listeners int, err error) {
 		return struct{}{}, err
 	})
 	if errors.Is(err, zk.ErrNoNode) {
-		return 0, fmt.Errorf("%w: %s, when it was released", ErrGone, p.key)
+		return fmt.Errorf("%w: %s, when it was released", ErrGone, p.key)
 	}
-	return 0, err
+	return err
 }

@@ -13,9 +13,6 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
-
-	"locklab/internal/testenv"
-	"locklab/lockstrategy"
 )
 
 // zooKeeperAdmin is a connection past all locks.
@@ -121,18 +118,4 @@ func (n *zooKeeperNetwork) expire(t *testing.T, addr string) {
 	}
 	message(greeting)
 	message([]byte{0, 0, 0, 1, 0xff, 0xff, 0xff, 0xf5}) // request 1: close
-}
-
-// granted acquires key from a server that may be slow: it has just been started, on a machine that is busy.
-func granted(t *testing.T, lock lockstrategy.Strategy, key string) (lease *lockstrategy.Lease) {
-	t.Helper()
-	testenv.Eventually(t, "it grants "+key, func() bool {
-		var err error
-		lease, err = lock.Acquire(t.Context(), key)
-		if err != nil && !errors.Is(err, lockstrategy.ErrUnavailable) {
-			t.Fatal(err)
-		}
-		return err == nil
-	})
-	return lease
 }

@@ -80,14 +80,14 @@ func ConnectionOf(ctx context.Context, pool *sql.DB) (Connection, func() error, 
 type getLock struct {
 	pool     *sql.DB
 	over     func(ctx context.Context, pool *sql.DB) (Connection, func() error, error)
-	sessions *lockstrategy.Sessions
+	keeper *lockstrategy.Keeper
 }
 
 // GetLockOn is a client whose lock is GET_LOCK, sent over a connection of the pool that over chooses.
 func GetLockOn(
 	x *MariaDB, name string, pool *sql.DB, over func(context.Context, *sql.DB) (Connection, func() error, error),
 ) *Client {
-	return NewClient(x.Trial, name, getLock{pool, over, lockstrategy.NewSessions()})
+	return NewClient(x.Trial, name, getLock{pool, over, lockstrategy.NewKeeper()})
 }
 
 // Acquire makes one attempt.
@@ -104,15 +104,16 @@ func (g getLock) Acquire(ctx context.Context, key string, options ...lockstrateg
 	if err := over.QueryRowContext(ctx, "SELECT GET_LOCK(?, 0)", key).Scan(&granted); err != nil || granted != 1 {
 		return nil, errors.Join(lockstrategy.ErrTaken, err, done())
 	}
-	return g.sessions.Begin(ctx, request, lockstrategy.Grant{Key: key, Asked: time.Now(), Release: func(ctx context.Context) (int, error) {
+	release := func(ctx context.Context) error {
 		defer func() { _ = done() }()
 		var released sql.NullInt64
 		if err := over.QueryRowContext(ctx, "SELECT RELEASE_LOCK(?)", key).Scan(&released); err != nil {
-			return 0, err
+			return err
 		}
 		if released.Int64 != 1 {
-			return 0, fmt.Errorf("%w: RELEASE_LOCK answers %d, not 1", lockstrategy.ErrGone, released.Int64)
+			return fmt.Errorf("%w: RELEASE_LOCK answers %d, not 1", lockstrategy.ErrGone, released.Int64)
 		}
-		return 0, nil
-	}})
+		return nil
+	}
+	return g.keeper.Keep(ctx, request, lockstrategy.Grant{Key: key, Asked: time.Now(), Owner: lockstrategy.ReleaseFunc(release)})
 }

@@ -22,7 +22,7 @@ type Polling struct {
 	Pause   time.Duration // between two attempts, at most; it is random, and half of that at least
 	Lease   time.Duration
 
-	sessions *lockstrategy.Sessions
+	keeper *lockstrategy.Keeper
 }
 
 // Spin is the pause of a client that does not pause: the shortest that there is.
@@ -30,30 +30,37 @@ const Spin = time.Microsecond
 
 // NewPolling returns a client of a polling lock. This file is the only one of the lab that implements a lock of its own.
 func NewPolling(t *experiments.Trial, name string, p Polling) *Client {
-	p.sessions = lockstrategy.NewSessions()
-	t.Cleanup(func() error { p.sessions.Close(); return nil })
+	p.keeper = lockstrategy.NewKeeper()
+	t.Cleanup(func() error { p.keeper.Close(); return nil })
 	return NewClient(t, name, p)
 }
 
 // Acquire implements [lockstrategy.Strategy]. The lease is not renewed, whatever the options say.
 func (p Polling) Acquire(ctx context.Context, key string, options ...lockstrategy.Option) (*lockstrategy.Lease, error) {
-	return p.sessions.Poll(ctx, key, options, p.Pause, func(lockstrategy.Request) (g lockstrategy.Grant, granted bool, err error) {
-		g = lockstrategy.Grant{Key: key, Asked: time.Now(), Expiry: p.Lease, Release: p.release(key)}
-		if granted, err = p.Try(ctx, key); err != nil {
-			err = fmt.Errorf("%w: %w", lockstrategy.ErrUnavailable, err)
+	request, err := lockstrategy.NewRequest(options...)
+	if err != nil {
+		return nil, err
+	}
+	return p.keeper.Acquire(ctx, key, request, nil, func(ctx context.Context) (*lockstrategy.Grant, time.Duration, error) {
+		g := &lockstrategy.Grant{Key: key, Asked: time.Now(), Expiry: p.Lease, Owner: p.release(key)}
+		granted, err := p.Try(ctx, key)
+		switch {
+		case err != nil:
+			return nil, 0, fmt.Errorf("%w: %w", lockstrategy.ErrUnavailable, err)
+		case !granted:
+			return nil, lockstrategy.Jitter(p.Pause), lockstrategy.OtherHolder{}
 		}
-		return g, granted, err
+		return g, 0, nil
 	})
 }
 
-// release returns a [lockstrategy.Grant]'s function.
-func (p Polling) release(key string) func(context.Context) (listeners int, err error) {
-	return func(ctx context.Context) (int, error) {
+func (p Polling) release(key string) lockstrategy.ReleaseFunc {
+	return func(ctx context.Context) error {
 		released, err := p.Release(ctx, key)
 		if err == nil && !released {
 			err = lockstrategy.ErrGone
 		}
-		return lockstrategy.Unknown, err
+		return err
 	}
 }
 

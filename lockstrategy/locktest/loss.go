@@ -129,8 +129,10 @@ func (c trial) worksUntilLoss(ctx context.Context, client Client, cause func()) 
 		case <-time.After(timeout):
 			c.Error("the work's context did not end")
 		}
-		if again.Context().Err() == nil {
-			c.Error("the work's context ended before the lease's")
+		select {
+		case <-again.Context().Done():
+		case <-time.After(timeout):
+			c.Error("the inner lease's context did not end")
 		}
 		if err := again.Release(work); !errors.Is(err, lockstrategy.ErrLost) {
 			c.Errorf("the inner release returned %v, want ErrLost", err)

@@ -57,9 +57,11 @@ func TestALockOfAnyKindIsTried(t *testing.T) {
 		})
 	}
 	// A key that another probe holds is granted.
-	if _, err := lock.Acquire(t.Context(), "lock:probe:instance+%7B1%7D"); err != nil {
+	held, err := lock.Acquire(t.Context(), "lock:probe:instance+%7B1%7D")
+	if err != nil {
 		t.Fatal(err)
 	}
+	defer func() { _ = held.Release(context.Background()) }()
 	if r := inTime(t, ask); len(r.Weaknesses) != 0 {
 		t.Errorf("while the key is held: %+v", r)
 	}
@@ -91,9 +93,8 @@ func (u unreleased) Acquire(ctx context.Context, key string, options ...lockstra
 	if err != nil {
 		return nil, err
 	}
-	return lockstrategy.NewSessions().Begin(ctx, request, lockstrategy.Grant{
-		Key: key, Asked: time.Now(), Release: func(context.Context) (int, error) { return 0, u.why },
-	})
+	release := lockstrategy.ReleaseFunc(func(context.Context) error { return u.why })
+	return lockstrategy.NewKeeper().Keep(ctx, request, lockstrategy.Grant{Key: key, Asked: time.Now(), Owner: release})
 }
 
 func TestALockThatIsNotReleasedIsNamed(t *testing.T) {

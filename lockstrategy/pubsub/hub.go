@@ -5,9 +5,7 @@
 package pubsub
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -27,21 +25,11 @@ type Hub struct {
 	client  redis.UniversalClient
 	sharded bool
 	running sync.WaitGroup
-	life    context.Context // ends with Close
-	cancel  context.CancelFunc
 
 	mu       sync.Mutex
 	closed   bool
 	channels map[string]*channel
 	plain    *connection // of all plain channels; nil until there is one
-
-	mayPublish, maySubscribe permission
-}
-
-// permission is a permission of this process on the server. The hub assumes that all processes have the same ones.
-type permission struct {
-	tried  bool // the process has found out, or is about to
-	denied bool // the last answer
 }
 
 // channel is one that is subscribed to, or soon will be.
@@ -49,19 +37,19 @@ type channel struct {
 	connection *connection
 	subscribed bool // the server has confirmed it
 	own        int  // messages that this process has published and not yet received
-	byOthers   int  // messages of other processes since the last own one
 	listeners  map[*listener]struct{}
 	left       time.Time // when the last listener left
 	leaving    bool      // a timer looks whether it is idle
 }
 
-type listener struct{ tell func(message bool) }
+type listener struct {
+	tell   func(message bool)
+	others func() // of a message of another process; nil: it does not matter
+}
 
 // New returns a hub for client, with sharded or plain channels. Close it before client.
 func New(client redis.UniversalClient, sharded bool) *Hub {
-	h := &Hub{client: client, sharded: sharded, channels: make(map[string]*channel)}
-	h.life, h.cancel = context.WithCancel(context.Background())
-	return h
+	return &Hub{client: client, sharded: sharded, channels: make(map[string]*channel)}
 }
 
 // PublishCommand is the command that publishes on the hub's channels.
@@ -73,9 +61,13 @@ func (h *Hub) PublishCommand() string {
 }
 
 // Listen calls tell(true) for each message on a channel until stop is called. It calls tell(false) when messages may have been lost: after
-// a subscription, a lost connection, or a denied permission. The hub is locked meanwhile: tell must not block, call the hub, or call
+// a subscription, or a lost connection. The hub is locked meanwhile: tell must not block, call the hub, or call
 // stop. A closed hub calls nothing.
 func (h *Hub) Listen(name string, tell func(message bool)) (stop func()) {
+	return h.add(name, &listener{tell: tell})
+}
+
+func (h *Hub) add(name string, l *listener) (stop func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
@@ -87,10 +79,9 @@ func (h *Hub) Listen(name string, tell func(message bool)) (stop func()) {
 		h.channels[name] = c
 		h.running.Go(c.connection.update)
 	}
-	l := &listener{tell}
 	c.listeners[l] = struct{}{}
 	if c.subscribed {
-		tell(false)
+		l.tell(false)
 	}
 	return func() { h.leave(name, c, l) }
 }
@@ -121,137 +112,87 @@ func (h *Hub) unsubscribe(name string, c *channel) {
 	}
 }
 
-// Subscribed reports whether this process can rely on the messages of a channel: it is subscribed, and may publish.
+// Subscribed reports whether this process receives the messages of a channel now.
 func (h *Hub) Subscribed(name string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	c := h.channels[name]
-	return c != nil && c.subscribed && !h.mayPublish.denied
+	return c != nil && c.subscribed
 }
 
-// TryPublish tests in the background whether this process may publish, unless that is known. So a process that waits, and has never
-// published, learns whether the others can notify it. If not, its listeners are told.
-func (h *Hub) TryPublish(name string) {
+// Publishing is called before this process publishes on a channel. It reports whether this process will receive the message, too.
+func (h *Hub) Publishing(name string) (receives bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.tryLocked(&h.mayPublish, func() error { return h.publishBeside(h.life, name) })
-}
-
-// TryPublishAgain tests it although the result is known: the permission may have been taken away. A process learns that it is back at
-// its next release.
-func (h *Hub) TryPublishAgain(name string) {
-	h.mu.Lock()
-	h.mayPublish.tried = false
-	h.mu.Unlock()
-	h.TryPublish(name)
-}
-
-// Try publishes and subscribes once, beside a channel, and returns why the server refuses that.
-func (h *Hub) Try(ctx context.Context, name string) error {
-	return cmp.Or(h.publishBeside(ctx, name), h.subscribeBeside(ctx, name))
-}
-
-// publishBeside publishes on another channel than name: it notifies nobody.
-func (h *Hub) publishBeside(ctx context.Context, name string) error {
-	return h.client.Do(ctx, h.PublishCommand(), name+":try", "").Err()
-}
-
-// tryLocked tests a permission once, in the background.
-func (h *Hub) tryLocked(p *permission, try func() error) {
-	if p.tried || h.closed {
-		return
+	c := h.channels[name]
+	if c == nil || !c.subscribed {
+		return false
 	}
-	p.tried = true
-	h.running.Go(func() {
-		var reply redis.Error
-		if !errors.As(try(), &reply) {
+	c.own++
+	return true
+}
+
+const (
+	// yieldTo is the time for a process to ask for a key after it was notified (row 8 × 1 of docs/benchmark.md).
+	yieldTo      = 3 * time.Millisecond
+	longestYield = 100 * time.Millisecond // for many of them: one turn
+)
+
+// Yield lets n other processes go first: it returns when as many messages of others have come on a channel, or ctx ends. When none comes
+// for yieldTo for each that is missing, it asks whether the key is held, and returns if it is free: a process that listens without wanting
+// the key, or has died, costs milliseconds.
+func (h *Hub) Yield(ctx context.Context, name string, n int, held func() bool) {
+	messages := make(chan struct{}, n)
+	defer h.add(name, &listener{tell: func(bool) {}, others: func() {
+		select {
+		case messages <- struct{}{}:
+		default: // these are enough
+		}
+	}})()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for n > 0 {
+		timer.Reset(min(time.Duration(n)*yieldTo, longestYield))
+		select {
+		case <-messages:
+			n--
+		case <-timer.C:
+			if !held() {
+				return
+			}
+			select { // the message of its release will come
+			case <-messages:
+				n--
+			case <-time.After(time.Second):
+			case <-ctx.Done():
+				return
+			}
+		case <-ctx.Done():
 			return
 		}
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		h.answeredLocked(p, true)
-	})
-}
-
-// answeredLocked notes a permission. When it is denied, listeners are told: they cannot rely on messages any more.
-func (h *Hub) answeredLocked(p *permission, denied bool) {
-	if denied && !p.denied {
-		for _, c := range h.channels {
-			c.tell(false)
-		}
 	}
-	*p = permission{tried: true, denied: denied}
 }
 
-// subscribeBeside subscribes to another channel than name, so that this process is not counted as a listener. Without the permission to
-// subscribe, a message reaches nobody although others wait.
-func (h *Hub) subscribeBeside(ctx context.Context, name string) error {
+// Try publishes and subscribes once, beside a channel, so that nobody is notified. It returns why the server refuses that.
+func (h *Hub) Try(ctx context.Context, name string) error {
+	name += ":try"
+	if err := h.client.Do(ctx, h.PublishCommand(), name, "").Err(); err != nil {
+		return err
+	}
 	subscribe := h.client.Subscribe
 	if h.sharded {
 		subscribe = h.client.SSubscribe
 	}
-	subscription := subscribe(ctx, name+":try")
+	subscription := subscribe(ctx, name)
 	defer subscription.Close()
-	defer context.AfterFunc(h.life, func() { _ = subscription.Close() })()
 	_, err := subscription.ReceiveTimeout(ctx, tryFor)
 	return err
-}
-
-// ByOthers returns the number of messages of other processes since the last message of this process. It counts only while the channel
-// is subscribed.
-func (h *Hub) ByOthers(name string) int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if c := h.channels[name]; c != nil {
-		return c.byOthers
-	}
-	return 0
-}
-
-// Values in place of a number of subscribers.
-const (
-	Unknown     = -1 // the user may not publish, or not subscribe
-	Unpublished = -2 // nothing was published, as far as is known
-)
-
-// Publishing is called before this process publishes a message on a channel. Then published is called with the server's reply: the number
-// of subscribers that were notified, Unknown or Unpublished. It returns the number of other processes among them, or Unknown.
-func (h *Hub) Publishing(name string) (published func(subscribers int) (listeners int)) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.tryLocked(&h.maySubscribe, func() error { return h.subscribeBeside(h.life, name) })
-	c := h.channels[name]
-	receives := c != nil && c.subscribed
-	if c != nil {
-		c.byOthers = 0
-	}
-	if receives {
-		c.own++
-	}
-	return func(subscribers int) (listeners int) {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		if subscribers != Unpublished {
-			h.answeredLocked(&h.mayPublish, subscribers == Unknown)
-		}
-		switch {
-		case receives && subscribers >= 0:
-			subscribers--
-		case receives:
-			c.own = max(0, c.own-1)
-		}
-		if subscribers == Unknown || h.maySubscribe.denied {
-			return Unknown
-		}
-		return max(subscribers, 0)
-	}
 }
 
 // Close ends all connections, and waits until their goroutines have ended.
 func (h *Hub) Close() {
 	h.mu.Lock()
 	h.closed = true
-	h.cancel()
 	for _, c := range h.channels {
 		c.connection.stop()
 	}
@@ -269,11 +210,8 @@ func (h *Hub) deliver(conn *connection, received any) bool {
 	switch m := received.(type) {
 	case *redis.Message:
 		if c := h.channels[m.Channel]; c != nil && c.connection == conn {
-			c.byOthers++
-			if c.own > 0 {
-				c.own, c.byOthers = c.own-1, 0
-			}
 			c.tell(true)
+			c.countOthers()
 		}
 	case *redis.Subscription:
 		switch c := h.channels[m.Channel]; {
@@ -281,7 +219,7 @@ func (h *Hub) deliver(conn *connection, received any) bool {
 			return false
 		case c == nil || c.connection != conn:
 		case m.Kind == "subscribe", m.Kind == "ssubscribe":
-			c.subscribed, c.own, h.maySubscribe = true, 0, permission{tried: true}
+			c.subscribed, c.own = true, 0
 			c.tell(false)
 		}
 	}
@@ -291,6 +229,19 @@ func (h *Hub) deliver(conn *connection, received any) bool {
 func (c *channel) tell(message bool) {
 	for l := range c.listeners {
 		l.tell(message)
+	}
+}
+
+// countOthers tells of a message unless it is this process's own.
+func (c *channel) countOthers() {
+	if c.own > 0 {
+		c.own--
+		return
+	}
+	for l := range c.listeners {
+		if l.others != nil {
+			l.others()
+		}
 	}
 }
 

@@ -83,106 +83,6 @@ func TestListenersHearAllMessages(t *testing.T) {
 	})
 }
 
-// A process tells its own messages from others', however they arrive.
-func TestOwnMessages(t *testing.T) {
-	inBubble(t, func(t *testing.T, _ *faultproxy.Proxy, client *redis.Client) {
-		hub := pubsub.New(client, false)
-		defer hub.Close()
-		if others := hub.Publishing("c")(2); others != 2 {
-			t.Errorf("%d others were notified, want 2: it is not subscribed itself", others)
-		}
-		var received tally
-		defer hub.Listen("c", received.tell)()
-		synctest.Wait()
-		published := hub.Publishing("c")
-		publish(t, client)
-		if others := published(2); others != 1 {
-			t.Errorf("%d others were notified, want 1", others)
-		}
-		if hub.ByOthers("c") != 0 {
-			t.Error("it counts its own message among the others'")
-		}
-		publish(t, client)
-		if hub.ByOthers("c") != 1 {
-			t.Errorf("it counts %d messages of others since its own, want 1", hub.ByOthers("c"))
-		}
-		published = hub.Publishing("c")
-		if hub.ByOthers("c") != 0 {
-			t.Errorf("it counts %d messages of others since one that it publishes now", hub.ByOthers("c"))
-		}
-		published(pubsub.Unpublished)
-		publish(t, client)
-		if hub.ByOthers("c") != 1 {
-			t.Error("it takes a message of another for one that it did not publish")
-		}
-		want(t, "a listener", received.counts(), [2]int64{1, 3})
-	})
-}
-
-// A process that may not publish does not rely on messages, and does not know how many others wait. A release that publishes nothing says
-// nothing about that.
-func TestWhatAPublishShows(t *testing.T) {
-	inBubble(t, func(t *testing.T, _ *faultproxy.Proxy, client *redis.Client) {
-		hub := pubsub.New(client, false)
-		defer hub.Close()
-		var received tally
-		defer hub.Listen("c", received.tell)()
-		synctest.Wait()
-		for _, c := range []struct {
-			reply  int
-			relies bool
-			others int
-		}{{pubsub.Unpublished, true, 0}, {pubsub.Unknown, false, pubsub.Unknown}, {pubsub.Unpublished, false, 0}, {3, true, 2}} {
-			if others := hub.Publishing("c")(c.reply); hub.Subscribed("c") != c.relies || others != c.others {
-				t.Errorf("after the reply %d it relies on messages: %t, of %d others; want %+v", c.reply, hub.Subscribed("c"), others, c)
-			}
-		}
-		want(t, "a listener that relied on messages", received.counts(), [2]int64{2, 0})
-	})
-}
-
-// A process finds out once whether it may subscribe, and not at each release.
-func TestAProcessAsksOnceForItsRight(t *testing.T) {
-	inBubble(t, func(t *testing.T, proxy *faultproxy.Proxy, _ *redis.Client) {
-		var connections atomic.Int64
-		client := testenv.InBubble(func(ctx context.Context, network, addr string) (net.Conn, error) {
-			connections.Add(1)
-			return proxy.DialContext(ctx, network, addr)
-		})
-		defer client.Close()
-		hub := pubsub.New(client, false)
-		defer hub.Close()
-		for range 10 {
-			hub.Publishing("c")(0)
-			synctest.Wait()
-		}
-		if n := connections.Load(); n != 1 {
-			t.Errorf("ten releases made %d connections, want 1", n)
-		}
-	})
-}
-
-// A process that listens and has never published learns whether it may, and its listeners are told when it may not.
-func TestAProcessLearnsThatItMayNotPublish(t *testing.T) {
-	t.Parallel()
-	testenv.Needs(t, testenv.RedisServer)
-	hub := pubsub.New(limited(t, "&*", "-publish"), false)
-	defer hub.Close()
-	var received tally
-	defer hub.Listen("c", received.tell)()
-	testenv.Eventually(t, "it is subscribed", func() bool { return hub.Subscribed("c") })
-	hub.TryPublish("c")
-	testenv.Eventually(t, "it is told", func() bool {
-		return received.counts() == [2]int64{2, 0} && !hub.Subscribed("c")
-	})
-	hub.Publishing("c")(1) // the permission is back, and is taken away again
-	if !hub.Subscribed("c") {
-		t.Error("it has published, and does not rely on messages")
-	}
-	hub.TryPublishAgain("c")
-	testenv.Eventually(t, "it is told again", func() bool { return !hub.Subscribed("c") })
-}
-
 // limited opens a client of a new server, for a user who may do everything but what rules take away.
 func limited(t *testing.T, rules ...any) *redis.Client {
 	t.Helper()
@@ -196,25 +96,6 @@ func limited(t *testing.T, rules ...any) *redis.Client {
 	client := redis.NewClient(&redis.Options{Addr: addr, Username: "lab", Password: "secret", MaxRetries: -1})
 	t.Cleanup(func() { _ = client.Close() })
 	return client
-}
-
-// An own message that got lost with its connection is not waited for: the next message is another's.
-func TestAnOwnMessageThatIsLost(t *testing.T) {
-	inBubble(t, func(t *testing.T, proxy *faultproxy.Proxy, client *redis.Client) {
-		hub := pubsub.New(client, false)
-		defer hub.Close()
-		var received tally
-		defer hub.Listen("c", received.tell)()
-		synctest.Wait()
-		hub.Publishing("c")
-		proxy.Reset()
-		time.Sleep(2 * time.Second)
-		publish(t, client)
-		want(t, "a listener", received.counts(), [2]int64{3, 1})
-		if hub.ByOthers("c") != 1 {
-			t.Errorf("it counts %d messages of others, want 1", hub.ByOthers("c"))
-		}
-	})
 }
 
 // A channel stays subscribed for a moment, and then it is not.

@@ -47,8 +47,8 @@ func selectedRows(ctx context.Context, x *clients.MariaDB) clients.DatabasePair 
 	x.Execute(ctx, "INSERT INTO row_locks VALUES (?)", clients.LockKey)
 	a, b := x.Pool(x.Open(ctx)), x.Pool(x.Open(ctx))
 	return clients.DatabasePair{
-		A: clients.NewClient(x.Trial, "A", selectedRow{a, lockstrategy.NewSessions()}),
-		B: clients.NewClient(x.Trial, "B", selectedRow{b, lockstrategy.NewSessions()}), Pool: a,
+		A: clients.NewClient(x.Trial, "A", selectedRow{a, lockstrategy.NewKeeper()}),
+		B: clients.NewClient(x.Trial, "B", selectedRow{b, lockstrategy.NewKeeper()}), Pool: a,
 	}
 }
 
@@ -75,7 +75,7 @@ func anyOf(_ context.Context, pool *sql.DB) (clients.Connection, func() error, e
 // selectedRow is the lock of SELECT … FOR UPDATE: a transaction has it.
 type selectedRow struct {
 	pool     *sql.DB
-	sessions *lockstrategy.Sessions
+	keeper *lockstrategy.Keeper
 }
 
 // Acquire makes one attempt.
@@ -92,7 +92,6 @@ func (s selectedRow) Acquire(ctx context.Context, key string, options ...lockstr
 	if err := tx.QueryRowContext(ctx, "SELECT name FROM row_locks WHERE name = ? FOR UPDATE NOWAIT", key).Scan(&name); err != nil {
 		return nil, errors.Join(lockstrategy.ErrTaken, err, tx.Rollback())
 	}
-	return s.sessions.Begin(ctx, request, lockstrategy.Grant{
-		Key: key, Asked: time.Now(), Release: func(context.Context) (int, error) { return 0, tx.Commit() },
-	})
+	commit := lockstrategy.ReleaseFunc(func(context.Context) error { return tx.Commit() })
+	return s.keeper.Keep(ctx, request, lockstrategy.Grant{Key: key, Asked: time.Now(), Owner: commit})
 }

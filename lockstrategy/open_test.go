@@ -1,0 +1,50 @@
+package lockstrategy
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+)
+
+// A lock that is opened and closed tells the callers that wait in its queue.
+func TestALockIsClosedWithItsQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lock, err := Open(NameProcess, Backends{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = mustAcquire(t, lock, "k")
+		waits := make(chan error)
+		go func() { _, err := lock.Acquire(t.Context(), "k", WaitAtMost(time.Hour)); waits <- err }()
+		synctest.Wait()
+		_ = lock.Close()
+		if err := <-waits; !errors.Is(err, ErrUnavailable) {
+			t.Errorf("the caller got %v, want ErrUnavailable", err)
+		}
+	})
+}
+
+// The bounds that are configured are those of the queue: with one lease in a turn the next caller gets a grant of its own, and otherwise
+// the next token of the same grant.
+func TestOpenPassesOnTheBounds(t *testing.T) {
+	for count, same := range map[int]bool{0: true, 1: false} {
+		inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
+			lock, err := Open(NameRedis, Backends{Redis: inMemory(t, server), HandOff: HandOff{Count: count}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			first := mustAcquire(t, lock, "k")
+			next := wait(t, lock.Cohort)
+			mustRelease(t, first)
+			second := <-next
+			if handedOff := second.FencingToken() == first.FencingToken()+1; handedOff != same {
+				t.Errorf("with the bound %d the tokens are %d and %d", count, first.FencingToken(), second.FencingToken())
+			}
+			mustRelease(t, second)
+			_ = lock.Close()
+		})
+	}
+}
