@@ -27,7 +27,7 @@ check: ## Run the checks that are not part of CI (two hours or more); PART="styl
 race: ## Run the tests with the race detector; needs a C compiler
 	@command -v "$$(go env CC)" >/dev/null || { echo "the race detector needs a C compiler: apt-get install gcc"; exit 1; }
 	go test -race -short -count=1 -timeout=30m ./...
-	go test -race -count=1 -timeout=30m ./lockstrategy
+	go test -race -count=1 -timeout=30m ./lockstrategy/...
 
 doctor: ## Check whether this machine is ready for a class with docker compose, k6 and JMeter
 	@$(APP) doctor
@@ -81,7 +81,7 @@ fuzz: ## Run each fuzz target for a while; FUZZTIME=1m sets how long
 		go test -run=NONE -fuzz="^$$target$$" -fuzztime=$(or $(FUZZTIME),20s) -fuzzminimizetime=10x $$package || exit 1; done
 
 model: ## Run random schedules of the Redis lock with faults and judge them; RUNS=20000 SEED=1 repeats a failure by its seed
-	MODEL_SEED=$(or $(SEED),1) MODEL_RUNS=$(or $(RUNS),3000) go test -run='^TestModel$$' -v -count=1 -timeout=60m ./lockstrategy
+	MODEL_SEED=$(or $(SEED),1) MODEL_RUNS=$(or $(RUNS),3000) go test -run='^TestModel$$' -v -count=1 -timeout=60m ./lockstrategy/redislock
 
 bench: ## Benchmark our lock against other libraries on real servers and write docs/benchmark.md (14 minutes)
 	@! command -v mvn >/dev/null || [ -f loadtest/benchmark/java/target/benchmark-1.jar ] || mvn -q -f loadtest/benchmark/java/pom.xml package
@@ -95,7 +95,7 @@ bench-test: ## Lint and test the benchmark, which is a separate module
 	cd loadtest/benchmark && go test -count=1 ./...
 
 microbench: ## Run the Go benchmarks of the locks and of a page view in one process
-	go test -run=NONE -bench=. -benchmem ./lockstrategy/... ./pview
+	go test -run=NONE -bench=. -benchmem ./lockstrategy/... ./versions ./pview
 
 readme: ## Run the demo 30 times, the experiments of the workshop and each --help, and update README.md and docs (10 minutes); PART=help updates one part
 	go run ./internal/readme $(PART)

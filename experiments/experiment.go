@@ -9,7 +9,7 @@ import (
 
 	"locklab/experiments/steps"
 	"locklab/history"
-	"locklab/lockstrategy/naive"
+	"locklab/lockstrategy/articlelock"
 )
 
 // Experiment is one claim, and how to see whether it is true. Its variants act and record. Check, a pure function, finds
@@ -86,7 +86,7 @@ type Scenario func(ctx context.Context, t *Trial)
 
 // Interleavings is a lock of which every interleaving of the steps is tried.
 type Interleavings struct {
-	Lock      naive.Lock
+	Lock      articlelock.Lock
 	Bounds    steps.Bounds
 	Violation steps.Violation // that is looked for
 	Expect    Expect          // Never: in no interleaving

@@ -10,7 +10,7 @@ import (
 
 	"locklab/experiments/steps"
 	"locklab/history"
-	"locklab/lockstrategy/naive"
+	"locklab/lockstrategy/articlelock"
 )
 
 // Exploration is what all interleavings of an experiment's locks show. `app lab explore --json` prints it.
@@ -115,7 +115,7 @@ func (i Interleavings) explored(ctx context.Context, b steps.Bounds) (l Explored
 
 // Shortest looks for the shortest interleaving in which a lock violates, within the bounds of the experiment. It looks for expected
 // violations first, and ends with the first that it finds: that is the last of searched.
-func (e Experiment) Shortest(ctx context.Context, lock naive.Lock) (searched []Explored, err error) {
+func (e Experiment) Shortest(ctx context.Context, lock articlelock.Lock) (searched []Explored, err error) {
 	for _, i := range e.interleavings(lock) {
 		x, err := i.Explore(ctx)
 		if err != nil {
@@ -129,7 +129,7 @@ func (e Experiment) Shortest(ctx context.Context, lock naive.Lock) (searched []E
 }
 
 // interleavings has the ones of a lock. Expected violations come first.
-func (e Experiment) interleavings(lock naive.Lock) (all []Interleavings) {
+func (e Experiment) interleavings(lock articlelock.Lock) (all []Interleavings) {
 	for _, expect := range []Expect{Sometimes, Never} {
 		for _, i := range e.Interleavings {
 			if i.Expect == expect && i.Lock.Name == lock.Name {
@@ -142,7 +142,7 @@ func (e Experiment) interleavings(lock naive.Lock) (all []Interleavings) {
 
 // Goal is what a person can look for in the moves of a lock: the violations that are expected. Without one, impossible is true, and
 // goal has those that must not happen.
-func (e Experiment) Goal(lock naive.Lock) (goal []steps.Violation, impossible bool) {
+func (e Experiment) Goal(lock articlelock.Lock) (goal []steps.Violation, impossible bool) {
 	all := e.interleavings(lock)
 	for _, i := range all {
 		if i.Expect == all[0].Expect && !slices.Contains(goal, i.Violation) {
@@ -209,10 +209,10 @@ func (e Experiment) WithSteps(all []Experiment) error {
 }
 
 // Locks are the experiment's locks that are lists of steps, each once. Locks that are expected to violate come first.
-func (e Experiment) Locks() (all []naive.Lock) {
+func (e Experiment) Locks() (all []articlelock.Lock) {
 	for _, expect := range []Expect{Sometimes, Never} {
 		for _, i := range e.Interleavings {
-			known := slices.ContainsFunc(all, func(l naive.Lock) bool { return l.Name == i.Lock.Name })
+			known := slices.ContainsFunc(all, func(l articlelock.Lock) bool { return l.Name == i.Lock.Name })
 			if i.Expect == expect && !known {
 				all = append(all, i.Lock)
 			}
@@ -222,8 +222,8 @@ func (e Experiment) Locks() (all []naive.Lock) {
 }
 
 // Lock finds one of [Experiment.Locks] by its name, or by a part of it that no other has; without a name it is the first.
-func (e Experiment) Lock(name string) (naive.Lock, error) {
-	var found []naive.Lock
+func (e Experiment) Lock(name string) (articlelock.Lock, error) {
+	var found []articlelock.Lock
 	var names []string
 	for _, l := range e.Locks() {
 		if strings.EqualFold(l.Name, name) {
@@ -237,5 +237,5 @@ func (e Experiment) Lock(name string) (naive.Lock, error) {
 	if len(found) == 1 || len(found) > 0 && name == "" {
 		return found[0], nil
 	}
-	return naive.Lock{}, fmt.Errorf("%q is not one lock of %s; it has %s", name, e.ID, strings.Join(names, ", "))
+	return articlelock.Lock{}, fmt.Errorf("%q is not one lock of %s; it has %s", name, e.ID, strings.Join(names, ", "))
 }

@@ -12,7 +12,7 @@ import (
 	"locklab/experiments/claims"
 	"locklab/experiments/steps"
 	"locklab/history"
-	"locklab/lockstrategy/naive"
+	"locklab/lockstrategy/articlelock"
 )
 
 // playsAll is a variant that plays every interleaving. Of three the last two violate.
@@ -33,8 +33,8 @@ func TestAnExplorationIsJudged(t *testing.T) {
 			return history.Noted(events, steps.LostUpdate.Mark())
 		},
 		Interleavings: []experiments.Interleavings{
-			{Lock: naive.Compare, Bounds: bounds, Violation: steps.NonOwnerUnlock},
-			{Lock: naive.PlainDEL, Bounds: bounds, Violation: steps.NonOwnerUnlock}, // although it violates
+			{Lock: articlelock.Compare, Bounds: bounds, Violation: steps.NonOwnerUnlock},
+			{Lock: articlelock.PlainDEL, Bounds: bounds, Violation: steps.NonOwnerUnlock}, // although it violates
 		},
 		Variants: []experiments.Variant{
 			{Name: "other"}, {Name: "played", Expect: experiments.Sometimes, Every: steps.LostUpdate, Run: playsAll},
@@ -77,8 +77,8 @@ func TestTheBoundsOfAClaim(t *testing.T) {
 		return steps.Bounds{Clients: clients, Deaths: deaths, Expiry: expiry, Lost: lost}
 	}
 	e := experiments.Experiment{Interleavings: []experiments.Interleavings{
-		{Lock: naive.SETNX, Bounds: bounds("AB", 1, 1, 1), Violation: steps.LostUpdate},
-		{Lock: naive.SETNX, Bounds: bounds("AB", 1, 1, 1), Violation: steps.OrphanedLock, Expect: experiments.Sometimes},
+		{Lock: articlelock.SETNX, Bounds: bounds("AB", 1, 1, 1), Violation: steps.LostUpdate},
+		{Lock: articlelock.SETNX, Bounds: bounds("AB", 1, 1, 1), Violation: steps.OrphanedLock, Expect: experiments.Sometimes},
 	}}
 	for asked, claimed := range map[steps.Bounds][2]bool{
 		bounds("AB", 1, 1, 1): {true, true}, bounds("A", 1, 1, 1): {true, false}, bounds("ABC", 0, 0, 0): {false, false},
@@ -111,7 +111,7 @@ func TestWithoutSteps(t *testing.T) {
 }
 
 // lockOf finds an experiment, and one of its locks.
-func lockOf(t *testing.T, id, name string) (experiments.Experiment, naive.Lock) {
+func lockOf(t *testing.T, id, name string) (experiments.Experiment, articlelock.Lock) {
 	t.Helper()
 	e, err := claims.All().Find(id)
 	if err != nil {
@@ -164,7 +164,7 @@ func TestTheGoalOfALock(t *testing.T) {
 	e := experiments.Experiment{Interleavings: []experiments.Interleavings{
 		{Violation: steps.LostUpdate, Expect: experiments.Never}, {Violation: steps.Overwritten, Expect: experiments.Sometimes},
 	}}
-	if goal, impossible := e.Goal(naive.Lock{}); !slices.Equal(goal, []steps.Violation{steps.Overwritten}) || impossible {
+	if goal, impossible := e.Goal(articlelock.Lock{}); !slices.Equal(goal, []steps.Violation{steps.Overwritten}) || impossible {
 		t.Errorf("with two expectations the goal is %q, %v", goal, impossible)
 	}
 }
@@ -208,17 +208,17 @@ func TestPlayedInterleavingsThatProveNothing(t *testing.T) {
 
 // A lock is found by its name, by a part that no other name has, and without a name it is the first. Otherwise the error has all names.
 func TestALockIsFoundByAPartOfItsName(t *testing.T) {
-	locks := []experiments.Interleavings{{Lock: naive.Compare}, {Lock: naive.PlainDEL}, {Lock: naive.SETNX}}
+	locks := []experiments.Interleavings{{Lock: articlelock.Compare}, {Lock: articlelock.PlainDEL}, {Lock: articlelock.SETNX}}
 	e := experiments.Experiment{ID: "L99-example", Interleavings: locks}
 	for name, want := range map[string]string{
-		"": naive.Compare.Name, strings.ToLower(naive.SETNX.Name): naive.SETNX.Name, "script": naive.Compare.Name, "px, del": naive.PlainDEL.Name,
+		"": articlelock.Compare.Name, strings.ToLower(articlelock.SETNX.Name): articlelock.SETNX.Name, "script": articlelock.Compare.Name, "px, del": articlelock.PlainDEL.Name,
 	} {
 		if l, err := e.Lock(name); err != nil || l.Name != want {
 			t.Errorf("%q: %q, %v; want %q", name, l.Name, err, want)
 		}
 	}
 	for _, name := range []string{"set nx", "nothing like it"} {
-		if l, err := e.Lock(name); err == nil || !strings.Contains(err.Error(), naive.PlainDEL.Name) {
+		if l, err := e.Lock(name); err == nil || !strings.Contains(err.Error(), articlelock.PlainDEL.Name) {
 			t.Errorf("%q: %q, %v", name, l.Name, err)
 		}
 	}

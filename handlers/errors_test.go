@@ -15,6 +15,7 @@ import (
 	"locklab/lockstrategy"
 	"locklab/order"
 	"locklab/pview"
+	"locklab/versions"
 )
 
 // notAcquired returns the error of a strategy that did not grant the lock.
@@ -127,7 +128,7 @@ func TestUnknownOutcomeAdvice(t *testing.T) {
 func TestRedisDown(t *testing.T) {
 	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", MaxRetries: -1, DialerRetries: 1})
 	defer client.Close()
-	locks, err := lockstrategy.Open(lockstrategy.NameRedis, lockstrategy.Backends{Redis: client})
+	locks, err := versions.Open(versions.NameRedis, versions.Backends{Redis: client})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,8 @@ import (
 	"locklab/handlers"
 	"locklab/internal/testenv"
 	"locklab/lockstrategy"
+	"locklab/lockstrategy/localqueue"
+	"locklab/lockstrategy/session"
 	"locklab/versions"
 )
 
@@ -29,7 +31,7 @@ type instance struct {
 	t       testing.TB
 	views   *fakeViews
 	orders  *fakeOrders
-	cohort  *lockstrategy.Cohort // of v2
+	cohort  *localqueue.Queue // of v2
 	metrics *handlers.Metrics
 	log     *logBuffer
 	base    context.Context // the parent of every request's context, if set
@@ -40,7 +42,7 @@ type instance struct {
 // newConfig returns a Config over fakes, with v0 to v4. v2 has a real cohort; v3 issues the fencing token 42 × 256.
 func newConfig(t testing.TB) (*instance, handlers.Config) {
 	s := &instance{t: t, views: &fakeViews{}, orders: &fakeOrders{}, metrics: handlers.NewMetrics(), log: &logBuffer{}}
-	cohort, err := lockstrategy.NewCohort(lockstrategy.None{}, lockstrategy.HandOff{})
+	cohort, err := localqueue.New(lockstrategy.None{}, localqueue.HandOff{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +199,7 @@ func (l fakeLock) Acquire(ctx context.Context, _ string, _ ...lockstrategy.Optio
 	if l.err != nil {
 		return nil, l.err
 	}
-	return lockstrategy.NewKeeper().Keep(ctx, lockstrategy.Request{}, lockstrategy.Grant{Number: l.number, Owner: lockstrategy.ReleaseFunc(func(context.Context) error { return nil })})
+	return session.NewKeeper().Keep(ctx, lockstrategy.Request{}, session.Grant{Number: l.number, Owner: session.ReleaseFunc(func(context.Context) error { return nil })})
 }
 
 // The durations that every fake reports.

@@ -12,10 +12,11 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"locklab/lockstrategy"
+	"locklab/versions"
 )
 
 // Without retries of the client: it would repeat commands whose answer is late.
-func ExampleOpen() {
+func Example() {
 	server, err := miniredis.Run() // a Redis in this process, for the example
 	if err != nil {
 		log.Fatal(err)
@@ -24,7 +25,7 @@ func ExampleOpen() {
 	client := redis.NewClient(&redis.Options{Addr: server.Addr(), MaxRetries: -1, ContextTimeoutEnabled: true})
 	defer client.Close()
 
-	lock, err := lockstrategy.Open(lockstrategy.NameRedis, lockstrategy.Backends{Redis: client})
+	lock, err := versions.Open(versions.NameRedis, versions.Backends{Redis: client})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -168,38 +169,14 @@ func ExampleLease_Context() {
 	// still held: false
 }
 
-// The holder is told, and its context ends: with ErrForced when it was notified. A holder that does not listen yet gets ErrGone.
-func ExampleAdmin() {
-	lock, end := exampleLock()
-	defer end()
-	ctx := context.Background()
-	lease, err := lock.Acquire(ctx, "lock:pview")
-	if err != nil {
-		log.Fatal(err)
-	}
-
-	state, err := lock.Admin.Inspect(ctx, "lock:pview")
-	fmt.Println("held:", state.Held, "by this process:", state.Mine, err)
-	had, err := lock.Admin.ForceUnlock(ctx, "lock:pview")
-	fmt.Println("somebody had it:", had, err)
-	<-lease.Context().Done()
-	fmt.Println("lost:", errors.Is(context.Cause(lease.Context()), lockstrategy.ErrLost))
-	fmt.Println("its release says so:", errors.Is(lease.Release(ctx), lockstrategy.ErrLost))
-	// Output:
-	// held: true by this process: true <nil>
-	// somebody had it: true <nil>
-	// lost: true
-	// its release says so: true
-}
-
 // exampleLock opens the Redis lock, as ExampleOpen does. It has its connection and its scripts: the first answer may come late.
-func exampleLock() (lock *lockstrategy.Opened, end func()) {
+func exampleLock() (lock *versions.Opened, end func()) {
 	server, err := miniredis.Run()
 	if err != nil {
 		log.Fatal(err)
 	}
 	client := redis.NewClient(&redis.Options{Addr: server.Addr(), MaxRetries: -1, ContextTimeoutEnabled: true})
-	lock, err = lockstrategy.Open(lockstrategy.NameRedis, lockstrategy.Backends{Redis: client})
+	lock, err = versions.Open(versions.NameRedis, versions.Backends{Redis: client})
 	if err != nil {
 		log.Fatal(err)
 	}

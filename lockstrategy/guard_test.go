@@ -1,4 +1,4 @@
-package lockstrategy
+package lockstrategy_test
 
 import (
 	"context"
@@ -8,6 +8,10 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"locklab/lockstrategy"
+	"locklab/lockstrategy/localqueue"
+	"locklab/lockstrategy/locktest/bubble"
 )
 
 // Time in these tests is that of a synctest bubble: a Sleep there is work that lasts, and takes none.
@@ -15,7 +19,7 @@ import (
 func TestGuardHoldsTheLockWhileItRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		seen := &recorder{}
-		guard := Guard{Strategy: queueOver(t, None{}), Observer: seen}
+		guard := lockstrategy.Guard{Strategy: queueOver(t, lockstrategy.None{}), Observer: seen}
 		inside := 0
 		for range 5 {
 			go func() {
@@ -46,7 +50,7 @@ func TestGuardHoldsTheLockWhileItRuns(t *testing.T) {
 func TestGuardBoundsTheWaitAndNotTheWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		seen := &recorder{}
-		guard := Guard{Strategy: queueOver(t, None{}), Wait: time.Second, Observer: seen}
+		guard := lockstrategy.Guard{Strategy: queueOver(t, lockstrategy.None{}), Wait: time.Second, Observer: seen}
 		go func() {
 			err := guard.Do(t.Context(), "k", func(ctx context.Context, _ uint64) error {
 				time.Sleep(time.Minute) // far longer than the wait may be
@@ -59,7 +63,7 @@ func TestGuardBoundsTheWaitAndNotTheWork(t *testing.T) {
 		synctest.Wait()
 		began := time.Now()
 		err := guard.Do(t.Context(), "k", func(context.Context, uint64) error { return nil })
-		if !errors.Is(err, ErrNotAcquired) || !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != time.Second {
+		if !errors.Is(err, lockstrategy.ErrNotAcquired) || !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != time.Second {
 			t.Fatalf("after %s: %v", time.Since(began), err)
 		}
 		time.Sleep(2 * time.Minute)
@@ -72,23 +76,23 @@ func TestGuardBoundsTheWaitAndNotTheWork(t *testing.T) {
 
 func TestGuardTellsOfALostLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newFake(t, 3*time.Second)
-		s.renew = func(context.Context) error { return ErrLost }
-		guard := Guard{Strategy: queueOver(t, s)}
+		s := bubble.New(t, 3*time.Second)
+		s.OnRenew = func(context.Context) error { return lockstrategy.ErrLost }
+		guard := lockstrategy.Guard{Strategy: queueOver(t, s)}
 		var cause error
 		err := guard.Do(t.Context(), "k", func(ctx context.Context, _ uint64) error {
 			<-ctx.Done()
 			cause = context.Cause(ctx)
 			return ctx.Err()
 		})
-		if !errors.Is(cause, ErrLost) || !errors.Is(err, ErrLost) || !errors.Is(err, context.Canceled) {
+		if !errors.Is(cause, lockstrategy.ErrLost) || !errors.Is(err, lockstrategy.ErrLost) || !errors.Is(err, context.Canceled) {
 			t.Fatalf("the work saw %v, the caller %v", cause, err)
 		}
 		err = guard.Do(t.Context(), "k", func(context.Context, uint64) error {
 			time.Sleep(time.Minute) // work that does not look at its context
 			return nil
 		})
-		if !errors.Is(err, ErrLost) {
+		if !errors.Is(err, lockstrategy.ErrLost) {
 			t.Fatalf("work that finished after the loss counts as done: %v", err)
 		}
 	})
@@ -96,8 +100,8 @@ func TestGuardTellsOfALostLease(t *testing.T) {
 
 func TestGuardReleasesAfterAPanicAndAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cohort := queueOver(t, None{})
-		guard := Guard{Strategy: cohort, Wait: time.Second}
+		cohort := queueOver(t, lockstrategy.None{})
+		guard := lockstrategy.Guard{Strategy: cohort, Wait: time.Second}
 		func() {
 			defer func() { _ = recover() }()
 			_ = guard.Do(t.Context(), "k", func(context.Context, uint64) error { panic("oops") })
@@ -106,7 +110,7 @@ func TestGuardReleasesAfterAPanicAndAnError(t *testing.T) {
 		if err := guard.Do(t.Context(), "k", func(context.Context, uint64) error { return failed }); !errors.Is(err, failed) {
 			t.Fatal(err)
 		}
-		if lease, err := cohort.Acquire(t.Context(), "k", TryOnce()); err != nil || lease.Release(t.Context()) != nil {
+		if lease, err := cohort.Acquire(t.Context(), "k", lockstrategy.TryOnce()); err != nil || lease.Release(t.Context()) != nil {
 			t.Fatalf("the lock was not released: %v", err)
 		}
 	})
@@ -114,13 +118,13 @@ func TestGuardReleasesAfterAPanicAndAnError(t *testing.T) {
 
 func TestGuardsWorkIsDoneWhenTheReleaseIsNotConfirmed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, seen := newFake(t, 3*time.Second), &recorder{}
-		s.release = errors.New("no answer")
-		guard := Guard{Strategy: s, Observer: seen}
+		s, seen := bubble.New(t, 3*time.Second), &recorder{}
+		s.ReleaseError = errors.New("no answer")
+		guard := lockstrategy.Guard{Strategy: s, Observer: seen}
 		if err := guard.Do(t.Context(), "k", func(context.Context, uint64) error { return nil }); err != nil {
 			t.Errorf("the work is done, and the caller was told %v", err)
 		}
-		if !errors.Is(seen.end, s.release) || errors.Is(seen.end, ErrLost) {
+		if !errors.Is(seen.end, s.ReleaseError) || errors.Is(seen.end, lockstrategy.ErrLost) {
 			t.Errorf("the observer was told %v", seen.end)
 		}
 	})
@@ -156,13 +160,13 @@ func (r *recorder) note(f func()) {
 
 func TestGuardMakesOneAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		guard := Guard{Strategy: queueOver(t, None{}), Wait: time.Minute}
+		guard := lockstrategy.Guard{Strategy: queueOver(t, lockstrategy.None{}), Wait: time.Minute}
 		began, ran := time.Now(), false
 		err := guard.Within(0).Do(t.Context(), "k", func(context.Context, uint64) error {
 			ran = true
-			for wait, want := range map[time.Duration]error{0: ErrTaken, time.Second: context.DeadlineExceeded} {
+			for wait, want := range map[time.Duration]error{0: lockstrategy.ErrTaken, time.Second: context.DeadlineExceeded} {
 				err := guard.Within(wait).Do(t.Context(), "k", func(context.Context, uint64) error { return nil })
-				if holder := (OtherHolder{}); !errors.Is(err, ErrNotAcquired) || !errors.Is(err, want) || !errors.As(err, &holder) || !holder.Here {
+				if holder := (lockstrategy.OtherHolder{}); !errors.Is(err, lockstrategy.ErrNotAcquired) || !errors.Is(err, want) || !errors.As(err, &holder) || !holder.Here {
 					t.Errorf("within %s: %v, want %v and a holder here", wait, err, want)
 				}
 			}
@@ -177,18 +181,18 @@ func TestGuardMakesOneAttempt(t *testing.T) {
 func TestRequestsThatCannotWork(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		option Option
+		option lockstrategy.Option
 		want   error // nil: another, before anything was asked
 	}{
-		{"no time left to wait", WaitAtMost(0), context.DeadlineExceeded},
-		{"less than none", WaitAtMost(-time.Second), context.DeadlineExceeded},
-		{"a lease of nothing", LeaseFor(0), nil},
-		{"a lease of a millisecond", LeaseFor(time.Millisecond), nil},
-		{"renewed for no time", RenewAtMost(0), nil},
+		{"no time left to wait", lockstrategy.WaitAtMost(0), context.DeadlineExceeded},
+		{"less than none", lockstrategy.WaitAtMost(-time.Second), context.DeadlineExceeded},
+		{"a lease of nothing", lockstrategy.LeaseFor(0), nil},
+		{"a lease of a millisecond", lockstrategy.LeaseFor(time.Millisecond), nil},
+		{"renewed for no time", lockstrategy.RenewAtMost(0), nil},
 	} {
-		for _, s := range []Strategy{None{}, queueOver(t, None{})} {
+		for _, s := range []lockstrategy.Strategy{lockstrategy.None{}, queueOver(t, lockstrategy.None{})} {
 			lease, err := s.Acquire(t.Context(), "k", c.option)
-			if lease != nil || !errors.Is(err, ErrNotAcquired) || c.want != nil && !errors.Is(err, c.want) {
+			if lease != nil || !errors.Is(err, lockstrategy.ErrNotAcquired) || c.want != nil && !errors.Is(err, c.want) {
 				t.Errorf("%s: %s: got %v", fmt.Sprintf("%T", s), c.name, err)
 			}
 		}
@@ -196,9 +200,9 @@ func TestRequestsThatCannotWork(t *testing.T) {
 }
 
 // queueOver is a strategy behind the queue of one process.
-func queueOver(t *testing.T, s Strategy) *Cohort {
+func queueOver(t *testing.T, s lockstrategy.Strategy) *localqueue.Queue {
 	t.Helper()
-	c, err := NewCohort(s, HandOff{})
+	c, err := localqueue.New(s, localqueue.HandOff{})
 	if err != nil {
 		t.Fatal(err)
 	}

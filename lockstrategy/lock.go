@@ -107,8 +107,8 @@ func NewRequest(options ...Option) (Request, error) {
 	switch {
 	case r.Wait != nil && *r.Wait <= 0:
 		return r, fmt.Errorf("the wait is limited to %s; it must be positive: %w", *r.Wait, context.DeadlineExceeded)
-	case r.Expiry != nil && (*r.Expiry < shortestLease || *r.Expiry > longestLease):
-		return r, fmt.Errorf("a lease of %s: it must be %s to %s", *r.Expiry, shortestLease, longestLease)
+	case r.Expiry != nil && (*r.Expiry < ShortestLease || *r.Expiry > LongestLease):
+		return r, fmt.Errorf("a lease of %s: it must be %s to %s", *r.Expiry, ShortestLease, LongestLease)
 	case r.RenewAtMost != nil && *r.RenewAtMost <= 0:
 		return r, fmt.Errorf("renewal is limited to %s; it must be positive", *r.RenewAtMost)
 	}
@@ -137,8 +137,8 @@ const DefaultLease = 30 * time.Second
 // Bounds of a lease, in every strategy. The shortest leaves time for a renewal on a busy machine. Servers refuse far longer leases, or read
 // them as dates.
 const (
-	shortestLease = 10 * time.Millisecond
-	longestLease  = 24 * time.Hour
+	ShortestLease = 10 * time.Millisecond
+	LongestLease  = 24 * time.Hour
 )
 
 // Timing is how long leases and answers may last. Zero fields mean the defaults.
@@ -149,13 +149,13 @@ type Timing struct {
 }
 
 // checked applies the defaults and checks the relations lease > 2 × renewal > request.
-func (t Timing) checked() (Timing, error) {
+func (t Timing) WithDefaults() (Timing, error) {
 	t.Expiry = cmp.Or(t.Expiry, DefaultLease)
 	t.Request = cmp.Or(t.Request, min(2*time.Second, t.Expiry/3))
-	if renewal := t.Expiry / 3; t.Expiry < shortestLease || t.Expiry > longestLease || t.Request <= 0 || 2*renewal <= t.Request {
+	if renewal := t.Expiry / 3; t.Expiry < ShortestLease || t.Expiry > LongestLease || t.Request <= 0 || 2*renewal <= t.Request {
 		return t, fmt.Errorf(
 			"lock: lease %s, request timeout %s: the lease must be %s to %s, and over one and a half times the request timeout",
-			t.Expiry, t.Request, shortestLease, longestLease)
+			t.Expiry, t.Request, ShortestLease, LongestLease)
 	}
 	return t, nil
 }
@@ -163,7 +163,7 @@ func (t Timing) checked() (Timing, error) {
 // tokensPerGrant is how many leases one grant of a server has room for. A fencing token is the number of the grant times this, plus the
 // hand-offs since, so a hand-off needs no request. Numbers that are times stay below 2^45 until 2035. Their tokens stay below 2^53, which
 // JavaScript keeps exactly.
-const tokensPerGrant = 256
+const TokensPerGrant = 256
 
 // Errors of Acquire, and of leases. One that carries ErrNotAcquired also wraps the reason: the context's own error,
 // [ErrExpired], or another of these.
@@ -175,7 +175,7 @@ var (
 	// that may exist is released in the background as soon as the server answers, and ends with its lease otherwise.
 	ErrUnavailable = errors.New("lock: server unavailable")
 
-	errClosed = fmt.Errorf("%w: this strategy has been closed", ErrUnavailable)
+	ErrClosed = fmt.Errorf("%w: this strategy has been closed", ErrUnavailable)
 
 	// ErrNotHeld answers a second release of the same lease.
 	ErrNotHeld = errors.New("lock: not held")
@@ -209,12 +209,12 @@ func (h OtherHolder) Error() string {
 }
 
 // notAcquired is the error of an Acquire that has failed because of cause.
-func notAcquired(key string, cause error) error {
+func NotAcquired(key string, cause error) error {
 	return fmt.Errorf("%w: %s: %w", ErrNotAcquired, key, cause)
 }
 
 // ended says why ctx ended: its cause, and in any case its own error.
-func ended(ctx context.Context) error {
+func EndOf(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if errors.Is(cause, err) {
 		return cause
@@ -223,7 +223,7 @@ func ended(ctx context.Context) error {
 }
 
 // loss says why a lease with this context was lost; nil: it was not.
-func loss(ctx context.Context) error {
+func LossOf(ctx context.Context) error {
 	if cause := context.Cause(ctx); errors.Is(cause, ErrLost) {
 		return cause
 	}

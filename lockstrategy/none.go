@@ -13,10 +13,10 @@ type None struct{}
 func (None) Acquire(ctx context.Context, key string, options ...Option) (*Lease, error) {
 	request, err := NewRequest(options...)
 	if err == nil && ctx.Err() != nil {
-		err = ended(ctx)
+		err = EndOf(ctx)
 	}
 	if err != nil {
-		return nil, notAcquired(key, err)
+		return nil, NotAcquired(key, err)
 	}
 	n := new(nothing)
 	n.ctx, n.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
@@ -48,5 +48,5 @@ func (n *nothing) Release(context.Context) error {
 	if n.timer != nil {
 		n.timer.Stop()
 	}
-	return loss(n.ctx)
+	return LossOf(n.ctx)
 }

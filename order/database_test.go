@@ -15,6 +15,7 @@ import (
 
 	"locklab/internal/testenv"
 	"locklab/lockstrategy"
+	"locklab/lockstrategy/sqllock"
 	"locklab/order"
 )
 
@@ -330,7 +331,7 @@ func TestSQLiteWriteLockTimeout(t *testing.T) {
 	where := sqlite(t)
 	i := newInstance(t, where)
 	const timeout, busyTimeout = 500 * time.Millisecond, 5 * time.Second // the second is the usual busy_timeout of SQLite
-	lock, err := lockstrategy.NewDatabase(i.orders.DB(), "", lockstrategy.Timing{Request: timeout})
+	lock, err := sqllock.New(i.orders.DB(), "", lockstrategy.Timing{Request: timeout})
 	if err != nil {
 		t.Fatal(err)
 	}

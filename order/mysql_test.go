@@ -17,6 +17,7 @@ import (
 	"locklab/cache"
 	"locklab/internal/testenv"
 	"locklab/lockstrategy"
+	"locklab/lockstrategy/sqllock"
 	"locklab/order"
 	"locklab/shop"
 	"locklab/stack"
@@ -34,7 +35,7 @@ type instance struct {
 func newInstance(t *testing.T, where string) instance {
 	t.Helper()
 	s := openStore(t, where, 0)
-	lock, err := lockstrategy.NewDatabase(s.DB(), s.String(), lockstrategy.Timing{})
+	lock, err := sqllock.New(s.DB(), s.String(), lockstrategy.Timing{})
 	if err != nil {
 		t.Fatal(err)
 	}

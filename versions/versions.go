@@ -6,8 +6,6 @@ package versions
 
 import (
 	"slices"
-
-	"locklab/lockstrategy"
 )
 
 // Version is one way to do the work, and a prefix of the URL: /v3/pview.
@@ -52,49 +50,49 @@ var all = []Version{
 		Name: "v1", Title: "none", ArticleValue: "34", LosesUpdates: true,
 		Summary:     "no lock: read, add one, write back",
 		Explanation: "v1 reads, adds one and writes: two requests that read the same number write the same number, so one update is lost.",
-		Strategy:    lockstrategy.NameNone,
+		Strategy:    NameNone,
 	},
 	{
 		Name: "v2", Title: "process mutex", ArticleValue: "391", LosesUpdates: true,
 		Summary:     "a mutex in this process, which other processes do not see",
 		Explanation: "v2 queues requests inside each process only, so each process overwrites what the other has written.",
-		Strategy:    lockstrategy.NameProcess,
+		Strategy:    NameProcess,
 	},
 	{
 		Name: "v3", Title: "Redis lock", ArticleValue: "-", Needs: Redis,
 		Summary:     "a lock in Redis, compatible with Redisson's RLock",
 		Explanation: "v3 locks in Redis, outside the processes, so every view is counted and one driver wins.",
-		Strategy:    lockstrategy.NameRedis,
+		Strategy:    NameRedis,
 	},
 	{
 		Name: "v4", Title: "RedLock", ArticleValue: "-", Needs: RedLockNodes,
 		Summary:     "RedLock: a majority of independent Redis nodes",
 		Explanation: "v4 does the same with a majority of five independent nodes.",
-		Strategy:    lockstrategy.NameRedLock,
+		Strategy:    NameRedLock,
 	},
 	{
 		Name: "v5", Title: "database row", ArticleValue: "-", Needs: Database, Extra: true,
 		Summary:     "a lease in a row of the orders' database",
 		Explanation: "v5 keeps its lock in a database row: it needs no extra server, but waiters have to poll.",
-		Strategy:    lockstrategy.NameDatabase,
+		Strategy:    NameDatabase,
 	},
 	{
 		Name: "v6", Title: "ZooKeeper", ArticleValue: "-", Needs: ZooKeeper, Extra: true,
 		Summary:     "a queue of nodes in ZooKeeper, agreed on by a majority of its servers",
 		Explanation: "v6 locks in ZooKeeper: its servers queue the processes, and a majority agrees on each grant.",
-		Strategy:    lockstrategy.NameZooKeeper,
+		Strategy:    NameZooKeeper,
 	},
 	{
 		Name: "v7", Title: "etcd", ArticleValue: "-", Needs: Etcd, Extra: true,
 		Summary:     "a queue of keys in etcd, ordered by create revision",
 		Explanation: "v7 locks in etcd, which replicates each lock to a majority before it answers.",
-		Strategy:    lockstrategy.NameEtcd,
+		Strategy:    NameEtcd,
 	},
 	{
 		Name: "v8", Title: "Memcached", ArticleValue: "-", Needs: Memcached, Extra: true,
 		Summary:     "an item in Memcached, which may drop it; no fencing token",
 		Explanation: "v8 locks in Memcached: every view is counted as long as the server does not drop the lock, and waiters have to poll.",
-		Strategy:    lockstrategy.NameMemcached,
+		Strategy:    NameMemcached,
 	},
 }
 

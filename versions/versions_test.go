@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"locklab/lockstrategy"
 	"locklab/versions"
 )
 
@@ -52,7 +51,7 @@ func TestVersionsWithoutServers(t *testing.T) {
 		if v.Strategy == "" || v.Needs != "" {
 			continue
 		}
-		opened, err := lockstrategy.Open(v.Strategy, lockstrategy.Backends{})
+		opened, err := versions.Open(v.Strategy, versions.Backends{})
 		if err != nil {
 			t.Errorf("%s: %v", v.Name, err)
 			continue

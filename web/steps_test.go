@@ -11,7 +11,7 @@ import (
 
 	"locklab/experiments"
 	"locklab/experiments/steps"
-	"locklab/lockstrategy/naive"
+	"locklab/lockstrategy/articlelock"
 )
 
 // The first lock of L03 deletes the key without a comparison.
@@ -133,12 +133,12 @@ func TestASearchIsShownAndDoneOnce(t *testing.T) {
 	t.Parallel()
 	var searches atomic.Int32
 	begun, goOn := make(chan struct{}), make(chan struct{})
-	slow := naive.Lock{Name: "slow", Acquire: []naive.Step{{Name: "SET", Command: func(c *naive.Client) []any {
+	slow := articlelock.Lock{Name: "slow", Acquire: []articlelock.Step{{Name: "SET", Command: func(c *articlelock.Client) []any {
 		if searches.Add(1) == 1 {
 			close(begun)
 			<-goOn
 		}
-		return []any{"SET", naive.Key, c.Value}
+		return []any{"SET", articlelock.Key, c.Value}
 	}}}}
 	e := experiments.Experiment{ID: "X4-slow", Interleavings: []experiments.Interleavings{
 		{Lock: slow, Bounds: steps.Bounds{Clients: "A"}, Violation: steps.OrphanedLock, Expect: experiments.Sometimes},

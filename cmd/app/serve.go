@@ -263,7 +263,7 @@ type parts struct {
 	redis      *topology.Redis
 	orders     *order.Store
 	shopStore  *shop.Store
-	backends   lockstrategy.Backends
+	backends   versions.Backends
 	servers    map[versions.Server]topology.Servers // the servers with addresses
 	checks     []handlers.HealthCheck
 	outages    *handlers.Outages
@@ -279,7 +279,7 @@ type parts struct {
 // open connects to the servers and opens the versions that they allow. Close the parts after an error, too.
 func (c *serveCommand) open(ctx context.Context) (*parts, error) {
 	p := &parts{metrics: handlers.NewMetrics()}
-	p.backends = lockstrategy.Backends{Expiry: c.Lease, Request: c.Request, NodeTimeout: c.NodeTimeout}
+	p.backends = versions.Backends{Expiry: c.Lease, Request: c.Request, NodeTimeout: c.NodeTimeout}
 	p.servers = make(map[versions.Server]topology.Servers)
 	addrMap, err := topology.ParseAddrMap(c.AddrMap)
 	if err != nil {
@@ -305,7 +305,7 @@ func (p *parts) addVersion(ctx context.Context, v versions.Version, c *serveComm
 		p.versions = append(p.versions, handlers.Version{Version: v})
 		return nil
 	}
-	opened, err := lockstrategy.Open(v.Strategy, p.backends)
+	opened, err := versions.Open(v.Strategy, p.backends)
 	if err != nil {
 		return err
 	}
@@ -324,8 +324,8 @@ func (p *parts) addVersion(ctx context.Context, v versions.Version, c *serveComm
 			p.checks = append(p.checks, nodeChecks(servers, nodes)...)
 		}
 	}
-	if opened.Cohort != nil {
-		p.metrics.AddQueue(v.Name, opened.Cohort.Waiting)
+	if opened.Queue != nil {
+		p.metrics.AddQueue(v.Name, opened.Queue.Waiting)
 	}
 	guard := &lockstrategy.Guard{Strategy: opened, Observer: p.metrics.LockObserver(v.Name)}
 	p.versions = append(p.versions, handlers.Version{Version: v, Lock: guard, Owner: opened.Process})

@@ -13,6 +13,7 @@ import (
 	"locklab/lockstrategy"
 	"locklab/stack"
 	"locklab/topology"
+	"locklab/versions"
 )
 
 // Lock says which of the lab's locks to open, and how. Served, it is a program that speaks package protocol.
@@ -27,7 +28,7 @@ type Lock struct {
 }
 
 // Connect opens what the lock is built on. closeAll closes it; the lock is closed before.
-func (l Lock) Connect(ctx context.Context) (b lockstrategy.Backends, closeAll func() error, err error) {
+func (l Lock) Connect(ctx context.Context) (b versions.Backends, closeAll func() error, err error) {
 	servers, err := topology.Connect(ctx, l.Strategy, topology.Config{Kind: topology.Single, Addrs: l.Addrs})
 	if err != nil {
 		return b, nil, err
@@ -41,11 +42,11 @@ func (l Lock) Connect(ctx context.Context) (b lockstrategy.Backends, closeAll fu
 func (l Lock) claims(name string) protocol.Claims {
 	c := protocol.Claims{Name: name, Store: l.Strategy, Renews: !l.Bounded, Tells: true, Tokens: true, Messages: true}
 	switch l.Strategy {
-	case lockstrategy.NameRedLock:
+	case versions.NameRedLock:
 		c.Tokens, c.Messages = false, false // no node knows the tokens of the others, and a waiter polls when a message may be lost
-	case lockstrategy.NameDatabase:
+	case versions.NameDatabase:
 		c.Messages = false
-	case lockstrategy.NameMemcached: // its server counts whole seconds, and keeps a key for up to three more
+	case versions.NameMemcached: // its server counts whole seconds, and keeps a key for up to three more
 		c.Tokens, c.Messages = false, false
 		if !l.patient {
 			c.LeaseMS = (2 * time.Second).Milliseconds()
@@ -69,7 +70,7 @@ func (l Lock) Serve(in io.Reader, out io.Writer, name string) error {
 		if err != nil {
 			return nil, err
 		}
-		lock, err := lockstrategy.Open(l.Strategy, b)
+		lock, err := versions.Open(l.Strategy, b)
 		if err != nil {
 			return nil, err
 		}

@@ -34,7 +34,7 @@ func serving(t *testing.T, kind string) (burst.Target, *stack.Topology) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { redis.Close() })
-	opened, err := lockstrategy.Open(lockstrategy.NameRedis, lockstrategy.Backends{Redis: redis.Master, Expiry: time.Second})
+	opened, err := versions.Open(versions.NameRedis, versions.Backends{Redis: redis.Master, Expiry: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

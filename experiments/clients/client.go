@@ -10,7 +10,9 @@ import (
 	"locklab/experiments/agent"
 	"locklab/history"
 	"locklab/lockstrategy"
+	"locklab/lockstrategy/redislock"
 	"locklab/stack"
+	"locklab/versions"
 )
 
 // LockKey is the key that every client locks, unless its field Key says something else.
@@ -32,7 +34,7 @@ const (
 type Client struct {
 	Name  string // its timeline
 	Lock  lockstrategy.Strategy
-	Admin lockstrategy.Admin // nil: the lock has none
+	Admin redislock.Admin // nil: the lock has none
 	Key   string
 
 	t        *experiments.Trial
@@ -45,8 +47,8 @@ func NewClient(t *experiments.Trial, name string, lock lockstrategy.Strategy) *C
 }
 
 // Open opens a lock of the lab for a client of its own process: two clients are two processes to each other.
-func Open(t *experiments.Trial, name, strategy string, b lockstrategy.Backends) *Client {
-	o, err := lockstrategy.Open(strategy, b)
+func Open(t *experiments.Trial, name, strategy string, b versions.Backends) *Client {
+	o, err := versions.Open(strategy, b)
 	t.Must(err)
 	t.Cleanup(o.Close)
 	c := NewClient(t, name, o.Strategy)

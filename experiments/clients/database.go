@@ -9,9 +9,9 @@ import (
 	"gorm.io/gorm"
 
 	"locklab/experiments"
-	"locklab/lockstrategy"
 	"locklab/order"
 	"locklab/stack"
+	"locklab/versions"
 )
 
 // MariaDB is one MariaDB server.
@@ -56,7 +56,7 @@ func (x *MariaDB) NewClient(ctx context.Context, name string, lease time.Duratio
 
 // RowLock returns a client of the lock in a row (v5) over db.
 func (x *MariaDB) RowLock(name string, db *gorm.DB, lease time.Duration) *Client {
-	return Open(x.Trial, name, lockstrategy.NameDatabase, lockstrategy.Backends{Database: db, Expiry: lease})
+	return Open(x.Trial, name, versions.NameDatabase, versions.Backends{Database: db, Expiry: lease})
 }
 
 // Execute executes a statement of the lab's own.

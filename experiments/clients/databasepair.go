@@ -10,6 +10,7 @@ import (
 	"locklab/experiments"
 	"locklab/history"
 	"locklab/lockstrategy"
+	"locklab/lockstrategy/session"
 )
 
 // LockedByNobody is noted of a lock that its holder has released, and that nobody is granted.
@@ -78,16 +79,16 @@ func ConnectionOf(ctx context.Context, pool *sql.DB) (Connection, func() error, 
 
 // getLock is the lock of GET_LOCK.
 type getLock struct {
-	pool     *sql.DB
-	over     func(ctx context.Context, pool *sql.DB) (Connection, func() error, error)
-	keeper *lockstrategy.Keeper
+	pool   *sql.DB
+	over   func(ctx context.Context, pool *sql.DB) (Connection, func() error, error)
+	keeper *session.Keeper
 }
 
 // GetLockOn is a client whose lock is GET_LOCK, sent over a connection of the pool that over chooses.
 func GetLockOn(
 	x *MariaDB, name string, pool *sql.DB, over func(context.Context, *sql.DB) (Connection, func() error, error),
 ) *Client {
-	return NewClient(x.Trial, name, getLock{pool, over, lockstrategy.NewKeeper()})
+	return NewClient(x.Trial, name, getLock{pool, over, session.NewKeeper()})
 }
 
 // Acquire makes one attempt.
@@ -115,5 +116,5 @@ func (g getLock) Acquire(ctx context.Context, key string, options ...lockstrateg
 		}
 		return nil
 	}
-	return g.keeper.Keep(ctx, request, lockstrategy.Grant{Key: key, Asked: time.Now(), Owner: lockstrategy.ReleaseFunc(release)})
+	return g.keeper.Keep(ctx, request, session.Grant{Key: key, Asked: time.Now(), Owner: session.ReleaseFunc(release)})
 }

@@ -8,7 +8,7 @@ import (
 
 	"locklab/experiments"
 	"locklab/experiments/steps"
-	"locklab/lockstrategy/naive"
+	"locklab/lockstrategy/articlelock"
 )
 
 // DeadHolder lets A die after its first command, and B try a lease later.
@@ -19,14 +19,14 @@ const ExpiredDuringWork = "A A … B B B B A A"
 
 // Interleaving moves the clients of a lock on one Redis, as moves say: see [steps.Parse]. A move of a client that has
 // ended is left out. So one list serves a lock that lets a client in and one that refuses it.
-func Interleaving(lock naive.Lock, moves string) experiments.Scenario {
+func Interleaving(lock articlelock.Lock, moves string) experiments.Scenario {
 	return OnRedis(func(ctx context.Context, x *Redis) {
 		MoveClients(ctx, x.Trial, steps.Redis{Client: x.Conn}, lock, moves)
 	})
 }
 
 // MoveClients is Interleaving on a server.
-func MoveClients(ctx context.Context, t *experiments.Trial, server steps.Server, lock naive.Lock, moves string) {
+func MoveClients(ctx context.Context, t *experiments.Trial, server steps.Server, lock articlelock.Lock, moves string) {
 	list := steps.Moves(moves)
 	w := steps.New(lock, server, LongLease, steps.Names(list), t.Record)
 	play(ctx, t, w, list)
@@ -45,12 +45,12 @@ func play(ctx context.Context, t *experiments.Trial, w *steps.World, moves []ste
 // naiveRows are the articles' locks that have a row in the matrix.
 var naiveRows = []struct {
 	row  string
-	lock naive.Lock
-}{{"naive SETNX", naive.SETNX}, {"SET NX PX", naive.Compare}, {"SET NX PX, DEL", naive.PlainDEL}}
+	lock articlelock.Lock
+}{{"naive SETNX", articlelock.SETNX}, {"SET NX PX", articlelock.Compare}, {"SET NX PX, DEL", articlelock.PlainDEL}}
 
 // NaiveVariants are variants of the articles' locks with these rows in the matrix, or of all three, under a fault that violates them. One
 // trial is enough: the moves are forced.
-func NaiveVariants(name string, run func(naive.Lock) experiments.Scenario, rows ...string) (all []experiments.Variant) {
+func NaiveVariants(name string, run func(articlelock.Lock) experiments.Scenario, rows ...string) (all []experiments.Variant) {
 	for _, n := range naiveRows {
 		if len(rows) == 0 || slices.Contains(rows, n.row) {
 			all = append(all, experiments.Variant{
@@ -62,8 +62,8 @@ func NaiveVariants(name string, run func(naive.Lock) experiments.Scenario, rows 
 }
 
 // LostAfter is ExpiredDuringWork without a lease that ends: something happens to the only Redis instead.
-func LostAfter(fault Fault) func(naive.Lock) experiments.Scenario {
-	return func(lock naive.Lock) experiments.Scenario {
+func LostAfter(fault Fault) func(articlelock.Lock) experiments.Scenario {
+	return func(lock articlelock.Lock) experiments.Scenario {
 		return OnRedis(func(ctx context.Context, x *Redis) {
 			LoseDuringWork(ctx, x.Trial, lock, x.Conn, func() redis.UniversalClient {
 				fault(ctx, x.Trial, x.Node)
@@ -76,7 +76,7 @@ func LostAfter(fault Fault) func(naive.Lock) experiments.Scenario {
 // LoseDuringWork lets A take the lock and read. After the fault, both use the connection that it returns. Nothing is in the counter
 // before the fault, so only the lock can be lost.
 func LoseDuringWork(
-	ctx context.Context, t *experiments.Trial, lock naive.Lock, conn redis.UniversalClient, fault func() redis.UniversalClient,
+	ctx context.Context, t *experiments.Trial, lock articlelock.Lock, conn redis.UniversalClient, fault func() redis.UniversalClient,
 ) {
 	server := &steps.Redis{Client: conn}
 	w := steps.New(lock, server, LongLease, "AB", t.Record)
@@ -87,7 +87,7 @@ func LoseDuringWork(
 }
 
 // OrphanedLocks asks of every interleaving of locks whether a lock stays for ever. Only the last of the locks leaves one.
-func OrphanedLocks(locks ...naive.Lock) (all []experiments.Interleavings) {
+func OrphanedLocks(locks ...articlelock.Lock) (all []experiments.Interleavings) {
 	for _, lock := range locks {
 		bounds := steps.Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}
 		all = append(all, experiments.Interleavings{Lock: lock, Bounds: bounds, Violation: steps.OrphanedLock})

@@ -10,6 +10,7 @@ import (
 
 	"locklab/experiments"
 	"locklab/lockstrategy"
+	"locklab/lockstrategy/session"
 )
 
 // CompareAndDelete is the release of a key of one client, as a script: it deletes nobody else's.
@@ -22,7 +23,7 @@ type Polling struct {
 	Pause   time.Duration // between two attempts, at most; it is random, and half of that at least
 	Lease   time.Duration
 
-	keeper *lockstrategy.Keeper
+	keeper *session.Keeper
 }
 
 // Spin is the pause of a client that does not pause: the shortest that there is.
@@ -30,7 +31,7 @@ const Spin = time.Microsecond
 
 // NewPolling returns a client of a polling lock. This file is the only one of the lab that implements a lock of its own.
 func NewPolling(t *experiments.Trial, name string, p Polling) *Client {
-	p.keeper = lockstrategy.NewKeeper()
+	p.keeper = session.NewKeeper()
 	t.Cleanup(func() error { p.keeper.Close(); return nil })
 	return NewClient(t, name, p)
 }
@@ -41,20 +42,20 @@ func (p Polling) Acquire(ctx context.Context, key string, options ...lockstrateg
 	if err != nil {
 		return nil, err
 	}
-	return p.keeper.Acquire(ctx, key, request, nil, func(ctx context.Context) (*lockstrategy.Grant, time.Duration, error) {
-		g := &lockstrategy.Grant{Key: key, Asked: time.Now(), Expiry: p.Lease, Owner: p.release(key)}
+	return p.keeper.Acquire(ctx, key, request, nil, func(ctx context.Context) (*session.Grant, time.Duration, error) {
+		g := &session.Grant{Key: key, Asked: time.Now(), Expiry: p.Lease, Owner: p.release(key)}
 		granted, err := p.Try(ctx, key)
 		switch {
 		case err != nil:
 			return nil, 0, fmt.Errorf("%w: %w", lockstrategy.ErrUnavailable, err)
 		case !granted:
-			return nil, lockstrategy.Jitter(p.Pause), lockstrategy.OtherHolder{}
+			return nil, session.Jitter(p.Pause), lockstrategy.OtherHolder{}
 		}
 		return g, 0, nil
 	})
 }
 
-func (p Polling) release(key string) lockstrategy.ReleaseFunc {
+func (p Polling) release(key string) session.ReleaseFunc {
 	return func(ctx context.Context) error {
 		released, err := p.Release(ctx, key)
 		if err == nil && !released {

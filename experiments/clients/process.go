@@ -9,7 +9,7 @@ import (
 
 	"locklab/experiments"
 	"locklab/experiments/agent"
-	"locklab/lockstrategy"
+	"locklab/versions"
 )
 
 // ProcessLease is the lease of A in a process of its own, where the servers allow one so short. It ends while A is stopped, and not before.
@@ -45,7 +45,7 @@ func InProcess(h Holding, scenario func(ctx context.Context, x *HolderProcess)) 
 			size = 3
 		}
 		x := &HolderProcess{Servers: startLock(ctx, t, h.Strategy, size), Key: LockKey, Resource: NewResource(t, h.Checks), Lease: lease}
-		if h.Strategy == lockstrategy.NameRedLock {
+		if h.Strategy == versions.NameRedLock {
 			x.Key = NodeKey
 		}
 		x.B = x.NewClient(ctx, "B", lease)

@@ -8,9 +8,9 @@ import (
 
 	"locklab/experiments"
 	"locklab/history"
-	"locklab/lockstrategy"
 	"locklab/stack"
 	"locklab/topology"
+	"locklab/versions"
 )
 
 // Redis is one Redis server.
@@ -51,7 +51,7 @@ func (x *Redis) NewClient(name string, lease time.Duration) *Client {
 
 // RedisLock returns a client of the Redis lock (v3) over a connection.
 func RedisLock(t *experiments.Trial, name string, conn redis.UniversalClient, lease time.Duration) *Client {
-	return Open(t, name, lockstrategy.NameRedis, lockstrategy.Backends{Redis: conn, Expiry: lease})
+	return Open(t, name, versions.NameRedis, versions.Backends{Redis: conn, Expiry: lease})
 }
 
 // OneAttempt are options of a client that sends every command once. A server has five seconds for a reply, as go-redis gives it.

@@ -11,6 +11,7 @@ import (
 	"locklab/experiments"
 	"locklab/experiments/agent"
 	"locklab/lockstrategy"
+	"locklab/lockstrategy/zklock"
 	"locklab/stack"
 	"locklab/stack/faultproxy"
 	"locklab/versions"
@@ -28,7 +29,7 @@ type Servers struct {
 // Memcached round it up to whole seconds, and ZooKeeper's lock ends after half a session.
 func LeaseOf(strategy string) time.Duration {
 	switch strategy {
-	case lockstrategy.NameZooKeeper, lockstrategy.NameEtcd, lockstrategy.NameMemcached:
+	case versions.NameZooKeeper, versions.NameEtcd, versions.NameMemcached:
 		return time.Second
 	}
 	return ProcessLease
@@ -70,7 +71,7 @@ func OtherLocks(name string, scenario func(strategy string) experiments.Scenario
 // LocksOverProxies is a scenario with the locks of v3 to v8, one variant each, with a fault between a client and its servers. SQLite has no
 // connection, so v5 needs MariaDB.
 func LocksOverProxies(name string, scenario func(strategy string) experiments.Scenario) []experiments.Variant {
-	first := experiments.Variant{Name: name + ": v3", Strategy: "v3", Run: scenario(lockstrategy.NameRedis)}
+	first := experiments.Variant{Name: name + ": v3", Strategy: "v3", Run: scenario(versions.NameRedis)}
 	all := append([]experiments.Variant{first}, OtherLocks(name, scenario)...)
 	for i := range all {
 		all[i].Fault = true
@@ -88,10 +89,10 @@ func StartLock(ctx context.Context, t *experiments.Trial, strategy string) *Serv
 
 // startLock starts size servers of etcd or ZooKeeper. --embedded is about Redis: the database is MariaDB where that is there.
 func startLock(ctx context.Context, t *experiments.Trial, strategy string, size int) *Servers {
-	started, err := t.Stack.Start(ctx, strategy, size, t.Real || strategy == lockstrategy.NameDatabase)
+	started, err := t.Stack.Start(ctx, strategy, size, t.Real || strategy == versions.NameDatabase)
 	t.Must(err)
 	s := &Servers{Trial: t, Strategy: strategy, Addrs: started.Addrs, Nodes: started.Nodes}
-	if strategy == lockstrategy.NameZooKeeper {
+	if strategy == versions.NameZooKeeper {
 		t.Must(s.warmUp(ctx))
 	}
 	return s
@@ -100,7 +101,7 @@ func startLock(ctx context.Context, t *experiments.Trial, strategy string, size 
 // warmUp lets a server of ZooKeeper execute each request once: its first ones take longer than a short lease allows.
 func (s *Servers) warmUp(ctx context.Context) error {
 	timing := lockstrategy.Timing{Expiry: LongLease, Request: LongLease / 3}
-	z, err := lockstrategy.NewZooKeeper(s.Addrs, lockstrategy.ZooKeeperConfig{Timing: timing})
+	z, err := zklock.New(s.Addrs, zklock.Config{Timing: timing})
 	if err != nil {
 		return err
 	}
@@ -139,7 +140,7 @@ func (s *Servers) OverProxies() (near *Servers, wires []*stack.Proxy) {
 	for _, addr := range s.Addrs {
 		w, err := s.Stack.Proxy("wire", hostAndPort.FindString(addr))
 		s.Must(err)
-		if s.Strategy == lockstrategy.NameEtcd {
+		if s.Strategy == versions.NameEtcd {
 			w.Control = faultproxy.HTTP2Control
 		}
 		wires, copied.Addrs = append(wires, w), append(copied.Addrs, hostAndPort.ReplaceAllString(addr, w.Addr))

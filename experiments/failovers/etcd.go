@@ -10,9 +10,9 @@ import (
 
 	"locklab/experiments"
 	"locklab/experiments/clients"
-	"locklab/lockstrategy"
 	"locklab/stack"
 	"locklab/topology"
+	"locklab/versions"
 )
 
 // StartEtcd starts a cluster of n servers and finds its leader.
@@ -29,7 +29,7 @@ func OnEtcd(ctx context.Context, t *experiments.Trial, cluster *stack.Etcd) *Ele
 		return (&stack.Etcd{Members: members}).Leader(ctx)
 	}
 	x.newClient = func(ctx context.Context, name string, lease time.Duration, members []*stack.Member) *clients.Client {
-		return clients.Open(t, name, lockstrategy.NameEtcd, lockstrategy.Backends{Etcd: connectEtcd(ctx, t, members), Expiry: lease})
+		return clients.Open(t, name, versions.NameEtcd, versions.Backends{Etcd: connectEtcd(ctx, t, members), Expiry: lease})
 	}
 	x.awaitQueue = func(ctx context.Context, n int) {
 		client := connectEtcd(ctx, t, x.Nodes)

@@ -12,9 +12,10 @@ import (
 	"locklab/experiments"
 	"locklab/experiments/clients"
 	"locklab/history"
-	"locklab/lockstrategy"
+	"locklab/lockstrategy/redlock"
 	"locklab/stack"
 	"locklab/topology"
+	"locklab/versions"
 )
 
 // Quorum is nodes that know nothing of each other.
@@ -33,7 +34,7 @@ func StartQuorum(ctx context.Context, t *experiments.Trial, n int) *Quorum {
 }
 
 // NodeTimeout is how long the clients of [Quorum.NewClient] wait for one node: v4's default, scaled.
-func (q *Quorum) NodeTimeout() time.Duration { return q.Scaled(lockstrategy.DefaultNodeTimeout) }
+func (q *Quorum) NodeTimeout() time.Duration { return q.Scaled(redlock.DefaultNodeTimeout) }
 
 // NewClient returns a client of RedLock with connections of its own. It does not reach the nodes in without (from 1): its
 // proxies to them end, and refuse it.
@@ -61,8 +62,8 @@ func (q *Quorum) NewClient(ctx context.Context, name string, lease time.Duration
 
 // ClientOf returns a client of RedLock over connections to its nodes, which waits for each for at most timeout; 0: the lock's default.
 func (q *Quorum) ClientOf(name string, nodes []redis.UniversalClient, lease, timeout time.Duration) *clients.Client {
-	b := lockstrategy.Backends{Nodes: nodes, Expiry: lease, NodeTimeout: timeout}
-	return clients.Open(q.Trial, name, lockstrategy.NameRedLock, b)
+	b := versions.Backends{Nodes: nodes, Expiry: lease, NodeTimeout: timeout}
+	return clients.Open(q.Trial, name, versions.NameRedLock, b)
 }
 
 // Connect returns a connection to each address, as the app opens it.

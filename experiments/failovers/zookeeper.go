@@ -9,8 +9,8 @@ import (
 
 	"locklab/experiments"
 	"locklab/experiments/clients"
-	"locklab/lockstrategy"
 	"locklab/stack"
+	"locklab/versions"
 )
 
 // StartZooKeeper starts an ensemble of n servers and finds its leader. The lease of its clients is the timeout of their sessions.
@@ -24,7 +24,7 @@ func StartZooKeeper(ctx context.Context, t *experiments.Trial, n int) *Electing[
 func OnZooKeeper(ctx context.Context, t *experiments.Trial, nodes []*stack.ZooKeeperNode) *Electing[*stack.ZooKeeperNode] {
 	x := &Electing[*stack.ZooKeeperNode]{Trial: t, Nodes: nodes, find: stack.ZooKeeperLeader}
 	x.newClient = func(_ context.Context, name string, lease time.Duration, nodes []*stack.ZooKeeperNode) *clients.Client {
-		return clients.Open(t, name, lockstrategy.NameZooKeeper, lockstrategy.Backends{
+		return clients.Open(t, name, versions.NameZooKeeper, versions.Backends{
 			ZooKeeper: stack.Addrs(nodes), Expiry: lease, Request: lease / 3, // longer than an election
 		})
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"locklab/experiments/burst"
-	"locklab/lockstrategy"
 	"locklab/stack"
 )
 
@@ -73,7 +72,7 @@ type Box struct {
 
 // Lock is one that a server keeps.
 type Lock struct {
-	lockstrategy.Held
+	Held
 	By string // the instance that holds it; empty: none says that it does
 }
 
@@ -217,8 +216,8 @@ func (s *Servers) ask(ctx context.Context, one *server, b *Box) error {
 			err = s.role(ctx, c, b)
 		}
 		if err == nil && b.Role != replica {
-			var held []lockstrategy.Held
-			held, err = lockstrategy.Locks(ctx, c, s.redis.Kind == "cluster")
+			var held []Held
+			held, err = Locks(ctx, c, s.redis.Kind == "cluster")
 			for _, h := range held {
 				b.Locks = append(b.Locks, Lock{Held: h})
 			}

@@ -15,9 +15,9 @@ import (
 
 	"locklab/experiments/burst"
 	"locklab/internal/testenv"
-	"locklab/lockstrategy"
 	"locklab/stack"
 	"locklab/topology"
+	"locklab/versions"
 )
 
 func TestMain(m *testing.M) { testenv.Main(m) }
@@ -175,7 +175,7 @@ func TestAFaultWithoutAProofIsRecorded(t *testing.T) {
 // A lock is held by the instance that has the process of its owner, and by nobody known without one.
 func TestTheHolderOfALockIsAnInstance(t *testing.T) {
 	of := func(owner string) Box {
-		return Box{Locks: []Lock{{Held: lockstrategy.Held{Key: "lock:pview", Owner: owner}}}}
+		return Box{Locks: []Lock{{Held: Held{Key: "lock:pview", Owner: owner}}}}
 	}
 	p := Picture{
 		Instances: []Box{{Name: "instance-1", owners: []string{"a", "b"}}, {Name: "instance-2", owners: []string{"c"}}},
@@ -235,7 +235,7 @@ func TestMastersOfAClusterSayTheirSlots(t *testing.T) {
 // holds takes the lock of the counter, until the test ends.
 func holds(t *testing.T, conn *topology.Redis) {
 	t.Helper()
-	opened, err := lockstrategy.Open(lockstrategy.NameRedis, lockstrategy.Backends{Redis: conn.Master})
+	opened, err := versions.Open(versions.NameRedis, versions.Backends{Redis: conn.Master})
 	if err != nil {
 		t.Fatal(err)
 	}

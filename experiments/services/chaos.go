@@ -14,7 +14,7 @@ import (
 	"locklab/experiments/clients"
 	"locklab/experiments/failovers"
 	"locklab/history"
-	"locklab/lockstrategy"
+	"locklab/lockstrategy/redislock"
 	"locklab/stack"
 	"locklab/topology"
 	"locklab/versions"
@@ -44,7 +44,7 @@ type chaos struct {
 	burst.Running
 	over  chan struct{}           // closed when the time is over
 	nodes []redis.UniversalClient // that keep the lock
-	admin lockstrategy.Admin      // of the Redis lock
+	admin redislock.Admin         // of the Redis lock
 }
 
 // Views lets 20 clients send page views, in rounds that begin at zero: the checks of one long history would take too long.

@@ -11,7 +11,7 @@ import (
 	"locklab/experiments"
 	"locklab/experiments/burst"
 	"locklab/history"
-	"locklab/lockstrategy"
+	"locklab/lockstrategy/redlock"
 	"locklab/topology"
 	"locklab/versions"
 )
@@ -75,7 +75,7 @@ func (s Service) service(t *experiments.Trial) burst.Service {
 		Instances: s.size(), Named: true, Think: t.Scaled(cmp.Or(s.Think, Think)), Lease: t.Scaled(10 * time.Second), Listen: "127.0.0.1:0",
 		Flags: append([]string{
 			"--wait=" + t.Scaled(30*time.Second).String(), "--request=" + t.Scaled(2*time.Second).String(),
-			"--node-timeout=" + t.Scaled(lockstrategy.DefaultNodeTimeout).String(),
+			"--node-timeout=" + t.Scaled(redlock.DefaultNodeTimeout).String(),
 			"--start-timeout=" + t.Scaled(5*time.Second).String(),
 		}, s.Flags...),
 	}

@@ -17,6 +17,7 @@ import (
 	"locklab/lockstrategy"
 	"locklab/order"
 	"locklab/shop"
+	"locklab/versions"
 )
 
 const (
@@ -66,9 +67,9 @@ func NewShop(ctx context.Context, t *experiments.Trial, database, strategy strin
 	x := &Shop{Trial: t, A: OpenShop(ctx, t, "A", database), B: OpenShop(ctx, t, "B", database)}
 	switch strategy {
 	case "":
-	case lockstrategy.NameNone, lockstrategy.NameProcess:
+	case versions.NameNone, versions.NameProcess:
 		for _, i := range []*ShopInstance{x.A, x.B} {
-			i.Lock = i.locker(clients.Open(t, i.Name, strategy, lockstrategy.Backends{}), strategy)
+			i.Lock = i.locker(clients.Open(t, i.Name, strategy, versions.Backends{}), strategy)
 		}
 	default:
 		servers := clients.StartLock(ctx, t, strategy)
@@ -129,9 +130,9 @@ func (i *ShopInstance) Purchase(buyer uint64) shop.Purchase {
 func (i *ShopInstance) locker(c *clients.Client, strategy string) shop.Locker {
 	l := shopLock{ShopInstance: i, guard: lockstrategy.Guard{Strategy: c.Lock, Wait: clients.LongLease}}
 	switch strategy {
-	case lockstrategy.NameNone:
+	case versions.NameNone:
 		return l.guard
-	case lockstrategy.NameProcess:
+	case versions.NameProcess:
 		l.of = ", the mutex of " + i.Name
 	}
 	return l

@@ -9,12 +9,12 @@ import (
 
 	"locklab/history"
 	"locklab/internal/testenv"
-	"locklab/lockstrategy/naive"
+	"locklab/lockstrategy/articlelock"
 )
 
 // watched plays moves on an empty server, and finds the violations at the end. It does not use positions: it
 // reads what was recorded, and the content of the lock before and after each move.
-func watched(t *testing.T, server Server, client Redis, lock naive.Lock, clients string, moves []Move) (w *World, found []Violation) {
+func watched(t *testing.T, server Server, client Redis, lock articlelock.Lock, clients string, moves []Move) (w *World, found []Violation) {
 	t.Helper()
 	ctx := t.Context()
 	if err := client.Client.FlushAll(ctx).Err(); err != nil {
@@ -34,7 +34,7 @@ func watched(t *testing.T, server Server, client Redis, lock naive.Lock, clients
 			found = append(found, NonOwnerUnlock)
 		case foreign && after != before:
 			found = append(found, Overwritten)
-		case foreign && expires && client.Client.PTTL(ctx, naive.Key).Val() > halfLease:
+		case foreign && expires && client.Client.PTTL(ctx, articlelock.Key).Val() > halfLease:
 			found = append(found, NonOwnerRenewal)
 		}
 	}
@@ -60,11 +60,11 @@ const halfLease = 30 * time.Second
 // halved lets half a lease of the lock pass, and reports whether it has one.
 func halved(t *testing.T, client Redis) bool {
 	t.Helper()
-	return client.Client.PTTL(t.Context(), naive.Key).Val() > 0 && client.Client.PExpire(t.Context(), naive.Key, halfLease).Val()
+	return client.Client.PTTL(t.Context(), articlelock.Key).Val() > 0 && client.Client.PExpire(t.Context(), articlelock.Key, halfLease).Val()
 }
 
 // falselyReleased finds releases that were confirmed after the lease, or without a grant. It is for locks whose release reports that.
-func falselyReleased(lock naive.Lock, events []history.Event) (found []history.Violation) {
+func falselyReleased(lock articlelock.Lock, events []history.Event) (found []history.Violation) {
 	holds := make(map[string]bool)
 	for _, e := range events {
 		switch {
@@ -84,12 +84,12 @@ func stored(t *testing.T, client Redis) string {
 	t.Helper()
 	var text string
 	var err error
-	switch client.Client.Type(t.Context(), naive.Key).Val() {
+	switch client.Client.Type(t.Context(), articlelock.Key).Val() {
 	case "string":
-		text, err = client.Client.Get(t.Context(), naive.Key).Result()
+		text, err = client.Client.Get(t.Context(), articlelock.Key).Result()
 	case "hash":
 		var fields map[string]string
-		fields, err = client.Client.HGetAll(t.Context(), naive.Key).Result()
+		fields, err = client.Client.HGetAll(t.Context(), articlelock.Key).Result()
 		for owner, count := range fields {
 			text += owner + "=" + count
 		}
@@ -104,7 +104,7 @@ func stored(t *testing.T, client Redis) string {
 type brute struct {
 	t              *testing.T
 	memory         *Memory
-	lock           naive.Lock
+	lock           articlelock.Lock
 	bounds         Bounds
 	violation      Violation
 	all, violating int
@@ -125,7 +125,7 @@ func (b *brute) try(moves []Move) {
 		}
 	}
 	mortal := slices.ContainsFunc(b.memory.redis.Keys(), func(key string) bool { return b.memory.redis.TTL(key) > 0 }) ||
-		b.lock.ClientTime && b.memory.redis.Exists(naive.Key)
+		b.lock.ClientTime && b.memory.redis.Exists(articlelock.Key)
 	var next []Move
 	for _, who := range strings.Split(b.bounds.Clients, "") {
 		for _, m := range []Move{{Client: who}, {Client: who, Die: true}, {Client: who, Lose: true}} {
@@ -154,41 +154,41 @@ func (b *brute) try(moves []Move) {
 // Explore merges interleavings that reach the same position. It must count the same as a search that merges nothing.
 func TestExploreCountsEveryInterleaving(t *testing.T) {
 	testenv.Slow(t)
-	neverReleased := naive.GetSet // with its release there are too many
+	neverReleased := articlelock.GetSet // with its release there are too many
 	neverReleased.Release = nil
-	persisted := naive.EXPIREByAll // here the order of two commands alone decides whether the key expires
+	persisted := articlelock.EXPIREByAll // here the order of two commands alone decides whether the key expires
 	persisted.Acquire = slices.Clone(persisted.Acquire)
-	persisted.Acquire[1].Command = func(c *naive.Client) []any {
+	persisted.Acquire[1].Command = func(c *articlelock.Client) []any {
 		if c.Refused {
-			return []any{"PERSIST", naive.Key}
+			return []any{"PERSIST", articlelock.Key}
 		}
-		return naive.EXPIREByAll.Acquire[1].Command(c)
+		return articlelock.EXPIREByAll.Acquire[1].Command(c)
 	}
 	for _, c := range []struct {
-		lock      naive.Lock
+		lock      articlelock.Lock
 		bounds    Bounds
 		violation Violation
 	}{
-		{naive.SETNX, Bounds{Clients: "AB", Deaths: 2, Expiry: 1}, OrphanedLock},
-		{naive.SETNXThenEXPIRE, Bounds{Clients: "AB", Deaths: 1}, OrphanedLock},
-		{naive.EXPIREByAll, Bounds{Clients: "AB", Deaths: 1}, NonOwnerRenewal},
-		{naive.EXPIREByAll, Bounds{Clients: "AB", Expiry: 1}, NonOwnerRenewal},
+		{articlelock.SETNX, Bounds{Clients: "AB", Deaths: 2, Expiry: 1}, OrphanedLock},
+		{articlelock.SETNXThenEXPIRE, Bounds{Clients: "AB", Deaths: 1}, OrphanedLock},
+		{articlelock.EXPIREByAll, Bounds{Clients: "AB", Deaths: 1}, NonOwnerRenewal},
+		{articlelock.EXPIREByAll, Bounds{Clients: "AB", Expiry: 1}, NonOwnerRenewal},
 		{persisted, Bounds{Clients: "AB", Deaths: 1}, OrphanedLock},
-		{naive.PlainDEL, Bounds{Clients: "AB", Expiry: 1}, NonOwnerUnlock},
-		{naive.CompareInClient, Bounds{Clients: "AB", Expiry: 1}, NonOwnerUnlock},
-		{naive.Compare, Bounds{Clients: "AB", Deaths: 1, Expiry: 1}, LostUpdate},
-		{naive.Compare, Bounds{Clients: "ABC"}, LostUpdate},
-		{naive.SETWithoutNX, Bounds{Clients: "AB"}, LostUpdate},
-		{naive.ExtendBySET, Bounds{Clients: "AB", Expiry: 1}, Overwritten},
-		{naive.Uncounted, Bounds{Clients: "AB"}, LostUpdate},
-		{naive.Counted, Bounds{Clients: "AB", Deaths: 1}, LeftUntilExpiry},
-		{naive.UnlockInFinally, Bounds{Clients: "AB", Expiry: 1}, NonOwnerUnlock},
-		{naive.Redisson, Bounds{Clients: "AB", Expiry: 1}, FalseRelease},
-		{naive.ScriptInFinally, Bounds{Clients: "AB", Expiry: 1}, FalseRelease},
+		{articlelock.PlainDEL, Bounds{Clients: "AB", Expiry: 1}, NonOwnerUnlock},
+		{articlelock.CompareInClient, Bounds{Clients: "AB", Expiry: 1}, NonOwnerUnlock},
+		{articlelock.Compare, Bounds{Clients: "AB", Deaths: 1, Expiry: 1}, LostUpdate},
+		{articlelock.Compare, Bounds{Clients: "ABC"}, LostUpdate},
+		{articlelock.SETWithoutNX, Bounds{Clients: "AB"}, LostUpdate},
+		{articlelock.ExtendBySET, Bounds{Clients: "AB", Expiry: 1}, Overwritten},
+		{articlelock.Uncounted, Bounds{Clients: "AB"}, LostUpdate},
+		{articlelock.Counted, Bounds{Clients: "AB", Deaths: 1}, LeftUntilExpiry},
+		{articlelock.UnlockInFinally, Bounds{Clients: "AB", Expiry: 1}, NonOwnerUnlock},
+		{articlelock.Redisson, Bounds{Clients: "AB", Expiry: 1}, FalseRelease},
+		{articlelock.ScriptInFinally, Bounds{Clients: "AB", Expiry: 1}, FalseRelease},
 		{neverReleased, Bounds{Clients: "AB", Expiry: 1}, LostUpdate},
-		{naive.GetSetApart, Bounds{Clients: "AB"}, LostUpdate},
-		{naive.CompensatedByDEL, Bounds{Clients: "AB", Lost: 2, Expiry: 1}, NonOwnerUnlock},
-		{naive.CompensatedByScript, Bounds{Clients: "AB", Lost: 1, Deaths: 1}, LeftUntilExpiry},
+		{articlelock.GetSetApart, Bounds{Clients: "AB"}, LostUpdate},
+		{articlelock.CompensatedByDEL, Bounds{Clients: "AB", Lost: 2, Expiry: 1}, NonOwnerUnlock},
+		{articlelock.CompensatedByScript, Bounds{Clients: "AB", Lost: 1, Deaths: 1}, LeftUntilExpiry},
 		{V3, Bounds{Clients: "AB", Lost: 1, Expiry: 1}, LostUpdate},
 		{V3, Bounds{Clients: "AB", Deaths: 1, Lost: 1}, LeftUntilExpiry},
 	} {
@@ -219,25 +219,25 @@ func TestTheCounterexampleViolatesOnARealServer(t *testing.T) {
 	testenv.Needs(t, testenv.RedisServer)
 	real := connected(t, testenv.Redis(t, true).Addr)
 	for _, c := range []struct {
-		lock      naive.Lock
+		lock      articlelock.Lock
 		bounds    Bounds
 		violation Violation
 	}{
-		{naive.SETNX, Bounds{Clients: "AB", Deaths: 1, Expiry: 1}, OrphanedLock},
-		{naive.SETNXThenEXPIRE, Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}, OrphanedLock},
-		{naive.EXPIREByAll, Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}, NonOwnerRenewal},
-		{naive.PlainDEL, Bounds{Clients: "AB", Expiry: 1}, NonOwnerUnlock},
-		{naive.CompareInClient, Bounds{Clients: "ABC", Expiry: 1}, NonOwnerUnlock},
-		{naive.Compare, Bounds{Clients: "ABC", Expiry: 1}, LostUpdate},
-		{naive.Compare, Bounds{Clients: "AB", Lost: 1}, LeftUntilExpiry},
-		{naive.SETWithoutNX, Bounds{Clients: "AB"}, LostUpdate},
-		{naive.IgnoredReply, Bounds{Clients: "AB"}, LostUpdate},
-		{naive.ExtendBySET, Bounds{Clients: "AB", Expiry: 1}, Overwritten},
-		{naive.Uncounted, Bounds{Clients: "AB"}, LostUpdate},
-		{naive.CompensatedByDEL, Bounds{Clients: "AB", Lost: 1}, NonOwnerUnlock},
-		{naive.UnlockInFinally, Bounds{Clients: "ABC"}, LostUpdate},
-		{naive.Redisson, Bounds{Clients: "AB", Expiry: 1}, FalseRelease},
-		{naive.GetSetApart, Bounds{Clients: "AB"}, LostUpdate},
+		{articlelock.SETNX, Bounds{Clients: "AB", Deaths: 1, Expiry: 1}, OrphanedLock},
+		{articlelock.SETNXThenEXPIRE, Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}, OrphanedLock},
+		{articlelock.EXPIREByAll, Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}, NonOwnerRenewal},
+		{articlelock.PlainDEL, Bounds{Clients: "AB", Expiry: 1}, NonOwnerUnlock},
+		{articlelock.CompareInClient, Bounds{Clients: "ABC", Expiry: 1}, NonOwnerUnlock},
+		{articlelock.Compare, Bounds{Clients: "ABC", Expiry: 1}, LostUpdate},
+		{articlelock.Compare, Bounds{Clients: "AB", Lost: 1}, LeftUntilExpiry},
+		{articlelock.SETWithoutNX, Bounds{Clients: "AB"}, LostUpdate},
+		{articlelock.IgnoredReply, Bounds{Clients: "AB"}, LostUpdate},
+		{articlelock.ExtendBySET, Bounds{Clients: "AB", Expiry: 1}, Overwritten},
+		{articlelock.Uncounted, Bounds{Clients: "AB"}, LostUpdate},
+		{articlelock.CompensatedByDEL, Bounds{Clients: "AB", Lost: 1}, NonOwnerUnlock},
+		{articlelock.UnlockInFinally, Bounds{Clients: "ABC"}, LostUpdate},
+		{articlelock.Redisson, Bounds{Clients: "AB", Expiry: 1}, FalseRelease},
+		{articlelock.GetSetApart, Bounds{Clients: "AB"}, LostUpdate},
 		{V3, Bounds{Clients: "AB", Expiry: 1}, LostUpdate},
 	} {
 		f, err := Explore(t.Context(), c.lock, c.bounds, c.violation)

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"locklab/lockstrategy/naive"
+	"locklab/lockstrategy/articlelock"
 )
 
 // Counter is the key of the counter behind the lock.
@@ -25,8 +25,8 @@ const (
 
 // Client is a client of a lock, with its position in the lock's steps.
 type Client struct {
-	naive.Client
-	lock  naive.Lock
+	articlelock.Client
+	lock  articlelock.Lock
 	phase phase
 	at    int // the next step of the phase's list
 	read  int64
@@ -91,17 +91,17 @@ func (c *Client) believes() bool {
 	return c.phase >= reading && c.phase <= releasing && c.how != refused
 }
 
-func (c *Client) next() naive.Step {
+func (c *Client) next() articlelock.Step {
 	switch c.phase {
 	case reading:
-		return naive.Step{Name: "GET counter", Command: func(*naive.Client) []any { return []any{"GET", Counter} }}
+		return articlelock.Step{Name: "GET counter", Command: func(*articlelock.Client) []any { return []any{"GET", Counter} }}
 	case writing:
-		return naive.Step{Name: "SET counter", Command: func(*naive.Client) []any { return []any{"SET", Counter, c.read + 1} }}
+		return articlelock.Step{Name: "SET counter", Command: func(*articlelock.Client) []any { return []any{"SET", Counter, c.read + 1} }}
 	}
 	return c.list()[c.at]
 }
 
-func (c *Client) list() []naive.Step {
+func (c *Client) list() []articlelock.Step {
 	switch c.phase {
 	case acquiring:
 		return c.lock.Acquire
@@ -116,7 +116,7 @@ func (c *Client) list() []naive.Step {
 }
 
 // replied takes the reply to a step, and goes on.
-func (c *Client) replied(step naive.Step, reply any) error {
+func (c *Client) replied(step articlelock.Step, reply any) error {
 	switch c.phase {
 	case reading:
 		text, _ := reply.(string) // nil before the first write
@@ -130,20 +130,20 @@ func (c *Client) replied(step naive.Step, reply any) error {
 		c.wrote = c.read + 1
 		c.enter(releasing)
 	default:
-		next := naive.Continue
+		next := articlelock.Continue
 		if step.Then != nil {
 			next = step.Then(&c.Client, reply)
 		}
-		if next == naive.Refused && c.phase == acquiring {
+		if next == articlelock.Refused && c.phase == acquiring {
 			c.phase, c.how = ended, refused
 			if c.lock.Finally {
 				c.phase, c.at = releasing, 0
 			}
 			return nil
 		}
-		c.notHeld = next == naive.NotHeld && c.phase == releasing
+		c.notHeld = next == articlelock.NotHeld && c.phase == releasing
 		switch c.at++; {
-		case c.at < len(c.list()) && next != naive.Skip && next != naive.NotHeld:
+		case c.at < len(c.list()) && next != articlelock.Skip && next != articlelock.NotHeld:
 		case c.phase == compensating:
 			c.phase, c.how = ended, noReply
 		default:

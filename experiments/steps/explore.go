@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"locklab/history"
-	"locklab/lockstrategy/naive"
+	"locklab/lockstrategy/articlelock"
 )
 
 // Bounds are what may happen in an interleaving.
@@ -53,7 +53,7 @@ func (f Found) String() string {
 // Explore runs every interleaving within bounds: clients do their steps or die, and time passes. It counts those that end in
 // violation. Interleavings that reach the same state continue together, so that each state is run once. The count
 // is of interleavings all the same.
-func Explore(ctx context.Context, lock naive.Lock, bounds Bounds, violation Violation) (f Found, err error) {
+func Explore(ctx context.Context, lock articlelock.Lock, bounds Bounds, violation Violation) (f Found, err error) {
 	x, start, err := newExplorer(lock, bounds)
 	if err != nil {
 		return Found{}, err
@@ -75,14 +75,14 @@ func Explore(ctx context.Context, lock naive.Lock, bounds Bounds, violation Viol
 
 type explorer struct {
 	memory    *Memory
-	lock      naive.Lock
+	lock      articlelock.Lock
 	violation Violation // that is looked for
 	seen      map[string]*node
 	record    func(history.Event)
 }
 
 // newExplorer starts a server, and returns the position at which every interleaving begins.
-func newExplorer(lock naive.Lock, bounds Bounds) (*explorer, position, error) {
+func newExplorer(lock articlelock.Lock, bounds Bounds) (*explorer, position, error) {
 	memory, err := NewMemory()
 	if err != nil {
 		return nil, position{}, err

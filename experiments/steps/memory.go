@@ -13,7 +13,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
-	"locklab/lockstrategy/naive"
+	"locklab/lockstrategy/articlelock"
 )
 
 // Memory is a Redis in this process. Its time stands still unless Pass is called, and its keys can be restored.
@@ -115,7 +115,7 @@ func (s snapshot) expires() bool {
 
 // lock is the lock's content; empty: it does not exist.
 func (s snapshot) lock() string {
-	c, exists := s[naive.Key]
+	c, exists := s[articlelock.Key]
 	if !exists {
 		return ""
 	}
@@ -136,17 +136,17 @@ func (r Redis) Do(ctx context.Context, command ...any) (any, error) {
 
 // Pass lets the lock's expiry come, if it has one, and waits until the server has ended it. A lease may be long, so no step before is late.
 func (r Redis) Pass(ctx context.Context) error {
-	left, err := r.Client.PTTL(ctx, naive.Key).Result()
+	left, err := r.Client.PTTL(ctx, articlelock.Key).Result()
 	if err != nil || left < 0 { // it is gone, or has no expiry
 		return err
 	}
-	if err := r.Client.PExpire(ctx, naive.Key, time.Millisecond).Err(); err != nil {
+	if err := r.Client.PExpire(ctx, articlelock.Key, time.Millisecond).Err(); err != nil {
 		return err
 	}
 	again := time.NewTicker(2 * time.Millisecond)
 	defer again.Stop()
 	for {
-		if left, err = r.Client.PTTL(ctx, naive.Key).Result(); err != nil || left < 0 {
+		if left, err = r.Client.PTTL(ctx, articlelock.Key).Result(); err != nil || left < 0 {
 			return err
 		}
 		select {

@@ -9,7 +9,7 @@ import (
 
 	"locklab/experiments/steps"
 	"locklab/history"
-	"locklab/lockstrategy/naive"
+	"locklab/lockstrategy/articlelock"
 )
 
 // Moves are read in both spellings, and written in one.
@@ -49,11 +49,11 @@ func TestMovesThatAreNone(t *testing.T) {
 // begun is a play after some moves.
 func begun(t *testing.T, moves string) *steps.Play {
 	t.Helper()
-	return played(t, naive.PlainDEL, "AB", steps.Moves(moves))
+	return played(t, articlelock.PlainDEL, "AB", steps.Moves(moves))
 }
 
 // played is a play of a lock after some moves.
-func played(t *testing.T, lock naive.Lock, clients string, moves []steps.Move) *steps.Play {
+func played(t *testing.T, lock articlelock.Lock, clients string, moves []steps.Move) *steps.Play {
 	t.Helper()
 	p, err := steps.NewPlay(lock, clients)
 	if err != nil {
@@ -98,23 +98,23 @@ func TestAPlayKnowsItsMoves(t *testing.T) {
 // A client says where it is, from its first step to each of its ends.
 func TestWhereAClientIs(t *testing.T) {
 	for _, c := range []struct {
-		lock        naive.Lock
+		lock        articlelock.Lock
 		moves, want string
 	}{
-		{naive.PlainDEL, "", "wants the lock"},
-		{naive.SETNXThenEXPIRE, "A", "is taking the lock"},
-		{naive.PlainDEL, "A", "holds the lock"},
-		{naive.PlainDEL, "A A", "holds the lock, read 0"},
-		{naive.Extend, "A A", "holds the lock, read 0"},
-		{naive.PlainDEL, "A A A", "releases the lock, wrote 1"},
-		{naive.PlainDEL, "A A A A", "done, wrote 1"},
-		{naive.Compare, "A A A … A", "done, wrote 1, not the owner"},
+		{articlelock.PlainDEL, "", "wants the lock"},
+		{articlelock.SETNXThenEXPIRE, "A", "is taking the lock"},
+		{articlelock.PlainDEL, "A", "holds the lock"},
+		{articlelock.PlainDEL, "A A", "holds the lock, read 0"},
+		{articlelock.Extend, "A A", "holds the lock, read 0"},
+		{articlelock.PlainDEL, "A A A", "releases the lock, wrote 1"},
+		{articlelock.PlainDEL, "A A A A", "done, wrote 1"},
+		{articlelock.Compare, "A A A … A", "done, wrote 1, not the owner"},
 		{steps.V3, "A A A … A", "done, wrote 1, not the owner"},
-		{naive.PlainDEL, "B A", "refused"},
-		{naive.UnlockInFinally, "B A", "was refused, and releases all the same"},
-		{naive.Compare, "A?", "without a reply"},
-		{naive.CompensatedByDEL, "A?", "got no reply, and compensates"},
-		{naive.PlainDEL, "A A†", "dead"},
+		{articlelock.PlainDEL, "B A", "refused"},
+		{articlelock.UnlockInFinally, "B A", "was refused, and releases all the same"},
+		{articlelock.Compare, "A?", "without a reply"},
+		{articlelock.CompensatedByDEL, "A?", "got no reply, and compensates"},
+		{articlelock.PlainDEL, "A A†", "dead"},
 	} {
 		if a := played(t, c.lock, "AB", steps.Moves(c.moves)).Clients()[0]; a.Where() != c.want {
 			t.Errorf("%s, after %q A %s, want %q", c.lock.Name, c.moves, a.Where(), c.want)
@@ -124,7 +124,7 @@ func TestWhereAClientIs(t *testing.T) {
 
 // A play shows each key with its value and its expiry, and each field of a hash. A grant of v3 has a fencing token.
 func TestWhatTheServerStores(t *testing.T) {
-	text, hash := played(t, naive.PlainDEL, "A", steps.Moves("A A A")), played(t, naive.Redisson, "A", steps.Moves("A"))
+	text, hash := played(t, articlelock.PlainDEL, "A", steps.Moves("A A A")), played(t, articlelock.Redisson, "A", steps.Moves("A"))
 	for _, c := range []struct {
 		play *steps.Play
 		want []steps.Stored
@@ -145,25 +145,25 @@ func TestWhatTheServerStores(t *testing.T) {
 // The note that time passes names the lock only if its lease ends there: a key of SETNX has none, and a free lock neither.
 func TestALeaseEndsWhenTimePasses(t *testing.T) {
 	for moves, want := range map[string]bool{"A …": true, "A A A A …": false, "…": false} {
-		if got := leaseEnds(t, naive.PlainDEL, moves); got != want {
+		if got := leaseEnds(t, articlelock.PlainDEL, moves); got != want {
 			t.Errorf("%s: %v", moves, got)
 		}
 	}
-	if leaseEnds(t, naive.SETNX, "A …") {
+	if leaseEnds(t, articlelock.SETNX, "A …") {
 		t.Error("the key of SETNX has no expiry")
 	}
-	if !leaseEnds(t, naive.GetSet, "A …") {
+	if !leaseEnds(t, articlelock.GetSet, "A …") {
 		t.Error("by the clients' clocks the lock has ended")
 	}
 }
 
-func leaseEnds(t *testing.T, lock naive.Lock, moves string) bool {
+func leaseEnds(t *testing.T, lock articlelock.Lock, moves string) bool {
 	t.Helper()
 	events, _, err := steps.Replay(t.Context(), lock, "AB", steps.Moves(moves))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return slices.ContainsFunc(events, func(e history.Event) bool { return e.Name == history.LeaseEnds && e.Key == naive.Key })
+	return slices.ContainsFunc(events, func(e history.Event) bool { return e.Name == history.LeaseEnds && e.Key == articlelock.Key })
 }
 
 // The outcome names each violation, or says that there is none so far or at the end.
@@ -179,7 +179,7 @@ func TestTheOutcomeOfAPlay(t *testing.T) {
 			t.Errorf("%s: %q, want %q", moves, got, want)
 		}
 	}
-	replaced := played(t, naive.SETWithoutNX, "AB", steps.Moves("A B")).Outcome()
+	replaced := played(t, articlelock.SETWithoutNX, "AB", steps.Moves("A B")).Outcome()
 	want := "Violation: a client overwrote another client's lock. A held the lock, and B replaced its key."
 	if !slices.Equal(replaced, []string{want}) {
 		t.Errorf("%q, want %q", replaced, want)
@@ -189,7 +189,7 @@ func TestTheOutcomeOfAPlay(t *testing.T) {
 // Moves end where a violation shows first. A client that is none is an error.
 func TestUntilAViolationShows(t *testing.T) {
 	for text, want := range map[string]string{"A A A … B A B B B": "A A A … B A", "A A A A": "A A A A", "A C": ""} {
-		first, err := steps.Until(t.Context(), naive.PlainDEL, "AB", steps.Moves(text), steps.NonOwnerUnlock)
+		first, err := steps.Until(t.Context(), articlelock.PlainDEL, "AB", steps.Moves(text), steps.NonOwnerUnlock)
 		if got := steps.Text(first); got != want || (err == nil) != (want != "") {
 			t.Errorf("%s: %q, %v; want %q", text, got, err, want)
 		}
@@ -199,15 +199,15 @@ func TestUntilAViolationShows(t *testing.T) {
 // Each violation has a reason, which names the clients.
 func TestAViolationHasAReason(t *testing.T) {
 	for violation, c := range map[steps.Violation]struct {
-		lock   naive.Lock
+		lock   articlelock.Lock
 		bounds steps.Bounds
 		want   string
 	}{
-		steps.Overwritten:     {naive.SETWithoutNX, steps.Bounds{Clients: "AB"}, "A held the lock, and B replaced its key."},
-		steps.OrphanedLock:    {naive.SETNX, steps.Bounds{Clients: "A", Deaths: 1}, "Every client has ended, and the key is still there."},
-		steps.LeftUntilExpiry: {naive.PlainDEL, steps.Bounds{Clients: "A", Deaths: 1}, "Every client has ended, and the key is still there."},
-		steps.NonOwnerRenewal: {naive.EXPIREByAll, steps.Bounds{Clients: "AB", Deaths: 1}, "A held the lock, and B extended its lease."},
-		steps.FalseRelease:    {naive.Redisson, steps.Bounds{Clients: "A", Expiry: 1}, "Nobody held the lock when A released it."},
+		steps.Overwritten:     {articlelock.SETWithoutNX, steps.Bounds{Clients: "AB"}, "A held the lock, and B replaced its key."},
+		steps.OrphanedLock:    {articlelock.SETNX, steps.Bounds{Clients: "A", Deaths: 1}, "Every client has ended, and the key is still there."},
+		steps.LeftUntilExpiry: {articlelock.PlainDEL, steps.Bounds{Clients: "A", Deaths: 1}, "Every client has ended, and the key is still there."},
+		steps.NonOwnerRenewal: {articlelock.EXPIREByAll, steps.Bounds{Clients: "AB", Deaths: 1}, "A held the lock, and B extended its lease."},
+		steps.FalseRelease:    {articlelock.Redisson, steps.Bounds{Clients: "A", Expiry: 1}, "Nobody held the lock when A released it."},
 	} {
 		found, err := steps.Explore(t.Context(), c.lock, c.bounds, violation)
 		if err != nil {
@@ -223,7 +223,7 @@ func TestAViolationHasAReason(t *testing.T) {
 
 // Later moves may change the numbers of a lost update.
 func TestTheReasonOfALostUpdateIsThatOfNow(t *testing.T) {
-	p := played(t, naive.IgnoredReply, "ABC", steps.Moves("A B A B A B C C C"))
+	p := played(t, articlelock.IgnoredReply, "ABC", steps.Moves("A B A B A B C C C"))
 	if says := strings.Join(p.Outcome(), " "); !strings.Contains(says, "3 clients have written the counter, and it shows 2.") {
 		t.Errorf("%q", says)
 	}
@@ -247,11 +247,11 @@ func TestAClientIsMistaken(t *testing.T) {
 			t.Errorf("after %q A and B are mistaken: %q, want %q", moves, got, want)
 		}
 	}
-	p := played(t, naive.UnlockInFinally, "AB", steps.Moves("A B"))
+	p := played(t, articlelock.UnlockInFinally, "AB", steps.Moves("A B"))
 	if refused := p.Clients()[1]; p.Mistaken(refused) != "" || !strings.HasPrefix(refused.Where(), "was refused") {
 		t.Errorf("B %s, and is mistaken: %q", refused.Where(), p.Mistaken(refused))
 	}
-	p = played(t, naive.GetSet, "ABC", steps.Moves("A … B C B C B C"))
+	p = played(t, articlelock.GetSet, "ABC", steps.Moves("A … B C B C B C"))
 	if a := p.Mistaken(p.Clients()[0]); a != "C has replaced its key" {
 		t.Errorf("A is mistaken: %q, after C was refused", a)
 	}
@@ -259,7 +259,7 @@ func TestAClientIsMistaken(t *testing.T) {
 
 // Moves that were taken back can be made again, also after a restart. Other clients begin anew. A detour strays from a list.
 func TestASessionGoesBackAndOn(t *testing.T) {
-	s, err := steps.NewSession(naive.PlainDEL)
+	s, err := steps.NewSession(articlelock.PlainDEL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -316,7 +316,7 @@ func TestASessionGoesBackAndOn(t *testing.T) {
 
 // A session ends with its last move, so that time cannot pass without end.
 func TestASessionHasAnEnd(t *testing.T) {
-	s, err := steps.NewSession(naive.PlainDEL)
+	s, err := steps.NewSession(articlelock.PlainDEL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -343,7 +343,7 @@ func TestASessionHasAnEnd(t *testing.T) {
 
 // After an error on the way to a moment nothing has changed.
 func TestAWayThatCannotBeGoneChangesNothing(t *testing.T) {
-	s, err := steps.NewSession(naive.PlainDEL)
+	s, err := steps.NewSession(articlelock.PlainDEL)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"locklab/history"
-	"locklab/lockstrategy/naive"
+	"locklab/lockstrategy/articlelock"
 )
 
 // Play is a lock on a [Memory] that a person moves: one move at a time, and each can be taken back.
@@ -26,7 +26,7 @@ type played struct {
 }
 
 // NewPlay begins, with a client for each letter. The caller must close it.
-func NewPlay(lock naive.Lock, clients string) (*Play, error) {
+func NewPlay(lock articlelock.Lock, clients string) (*Play, error) {
 	x, start, err := newExplorer(lock, Bounds{Clients: clients})
 	if err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func NewPlay(lock naive.Lock, clients string) (*Play, error) {
 }
 
 // Replay plays moves, and returns what happens and the violations at the end.
-func Replay(ctx context.Context, lock naive.Lock, clients string, moves []Move) (events []history.Event, found []Violation, err error) {
+func Replay(ctx context.Context, lock articlelock.Lock, clients string, moves []Move) (events []history.Event, found []Violation, err error) {
 	p, err := NewPlay(lock, clients)
 	if err != nil {
 		return nil, nil, err
@@ -50,7 +50,7 @@ func Replay(ctx context.Context, lock naive.Lock, clients string, moves []Move) 
 }
 
 // Until returns the moves up to the one after which a violation shows; all moves: it shows at the end, or never.
-func Until(ctx context.Context, lock naive.Lock, clients string, moves []Move, v Violation) (first []Move, err error) {
+func Until(ctx context.Context, lock articlelock.Lock, clients string, moves []Move, v Violation) (first []Move, err error) {
 	p, err := NewPlay(lock, clients)
 	if err != nil {
 		return nil, err

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"locklab/lockstrategy/naive"
+	"locklab/lockstrategy/articlelock"
 )
 
 // MostMoves bounds a session: time can pass without end.
@@ -20,13 +20,13 @@ type Session struct {
 	*Play
 	Last string // what came of the last move
 
-	lock   naive.Lock
+	lock   articlelock.Lock
 	list   []Move // that was given to follow
 	undone []Move // the moves before some were taken back
 }
 
 // NewSession begins with the clients A and B. The caller must close it.
-func NewSession(lock naive.Lock) (*Session, error) {
+func NewSession(lock articlelock.Lock) (*Session, error) {
 	s := &Session{lock: lock}
 	return s, s.begin("AB")
 }

@@ -9,47 +9,47 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"locklab/internal/testenv"
-	"locklab/lockstrategy/naive"
+	"locklab/lockstrategy/articlelock"
 )
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
 func TestExplore(t *testing.T) {
 	for _, c := range []struct {
-		lock      naive.Lock
+		lock      articlelock.Lock
 		bounds    Bounds
 		violation Violation
 		violates  bool
 	}{
-		{naive.SETNX, Bounds{Clients: "AB", Deaths: 1, Expiry: 1}, OrphanedLock, true},
-		{naive.SETNX, Bounds{Clients: "AB", Deaths: 0, Expiry: 1}, LostUpdate, false},
-		{naive.SETNXThenEXPIRE, Bounds{Clients: "AB", Deaths: 1, Expiry: 1}, OrphanedLock, true},
-		{naive.EXPIREByAll, Bounds{Clients: "AB", Deaths: 1, Expiry: 1}, NonOwnerRenewal, true},
-		{naive.EXPIREByAll, Bounds{Clients: "A", Deaths: 1, Expiry: 1}, NonOwnerRenewal, false},
-		{naive.SETNXThenEXPIRE, Bounds{Clients: "AB", Deaths: 1, Expiry: 1}, NonOwnerRenewal, false},
-		{naive.Extend, Bounds{Clients: "AB", Deaths: 1, Expiry: 1}, NonOwnerRenewal, false},
+		{articlelock.SETNX, Bounds{Clients: "AB", Deaths: 1, Expiry: 1}, OrphanedLock, true},
+		{articlelock.SETNX, Bounds{Clients: "AB", Deaths: 0, Expiry: 1}, LostUpdate, false},
+		{articlelock.SETNXThenEXPIRE, Bounds{Clients: "AB", Deaths: 1, Expiry: 1}, OrphanedLock, true},
+		{articlelock.EXPIREByAll, Bounds{Clients: "AB", Deaths: 1, Expiry: 1}, NonOwnerRenewal, true},
+		{articlelock.EXPIREByAll, Bounds{Clients: "A", Deaths: 1, Expiry: 1}, NonOwnerRenewal, false},
+		{articlelock.SETNXThenEXPIRE, Bounds{Clients: "AB", Deaths: 1, Expiry: 1}, NonOwnerRenewal, false},
+		{articlelock.Extend, Bounds{Clients: "AB", Deaths: 1, Expiry: 1}, NonOwnerRenewal, false},
 		{V3, Bounds{Clients: "AB", Deaths: 1, Expiry: 1}, NonOwnerRenewal, false},
 		{V3, Bounds{Clients: "AB"}, LostUpdate, false},
-		{naive.PlainDEL, Bounds{Clients: "AB", Deaths: 1, Expiry: 1}, OrphanedLock, false},
-		{naive.PlainDEL, Bounds{Clients: "AB", Deaths: 0, Expiry: 1}, NonOwnerUnlock, true},
-		{naive.CompareInClient, Bounds{Clients: "AB", Deaths: 0, Expiry: 1}, NonOwnerUnlock, true},
-		{naive.Compare, Bounds{Clients: "AB", Deaths: 1, Expiry: 1}, NonOwnerUnlock, false},
-		{naive.Compare, Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}, OrphanedLock, false},
-		{naive.Compare, Bounds{Clients: "ABC", Deaths: 1, Expiry: 0}, LostUpdate, false},
-		{naive.Compare, Bounds{Clients: "AB", Deaths: 0, Expiry: 1}, LostUpdate, true},
-		{naive.SETWithoutNX, Bounds{Clients: "AB", Deaths: 0, Expiry: 0}, LostUpdate, true},
-		{naive.SharedValue, Bounds{Clients: "AB", Deaths: 0, Expiry: 1}, NonOwnerUnlock, true},
-		{naive.UnlockInFinally, Bounds{Clients: "AB"}, NonOwnerUnlock, true},
-		{naive.UnlockInFinally, Bounds{Clients: "ABC"}, LostUpdate, true},
-		{naive.ScriptInFinally, Bounds{Clients: "AB", Deaths: 1, Expiry: 1}, NonOwnerUnlock, false},
-		{naive.ScriptInFinally, Bounds{Clients: "AB", Deaths: 1, Expiry: 1}, FalseRelease, false},
-		{naive.Redisson, Bounds{Clients: "AB", Deaths: 1}, FalseRelease, false},
-		{naive.Redisson, Bounds{Clients: "A", Expiry: 1}, FalseRelease, true},
-		{naive.RedissonOwnerFirst, Bounds{Clients: "AB", Deaths: 1, Expiry: 1}, FalseRelease, false},
-		{naive.Compare, Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}, FalseRelease, false},
+		{articlelock.PlainDEL, Bounds{Clients: "AB", Deaths: 1, Expiry: 1}, OrphanedLock, false},
+		{articlelock.PlainDEL, Bounds{Clients: "AB", Deaths: 0, Expiry: 1}, NonOwnerUnlock, true},
+		{articlelock.CompareInClient, Bounds{Clients: "AB", Deaths: 0, Expiry: 1}, NonOwnerUnlock, true},
+		{articlelock.Compare, Bounds{Clients: "AB", Deaths: 1, Expiry: 1}, NonOwnerUnlock, false},
+		{articlelock.Compare, Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}, OrphanedLock, false},
+		{articlelock.Compare, Bounds{Clients: "ABC", Deaths: 1, Expiry: 0}, LostUpdate, false},
+		{articlelock.Compare, Bounds{Clients: "AB", Deaths: 0, Expiry: 1}, LostUpdate, true},
+		{articlelock.SETWithoutNX, Bounds{Clients: "AB", Deaths: 0, Expiry: 0}, LostUpdate, true},
+		{articlelock.SharedValue, Bounds{Clients: "AB", Deaths: 0, Expiry: 1}, NonOwnerUnlock, true},
+		{articlelock.UnlockInFinally, Bounds{Clients: "AB"}, NonOwnerUnlock, true},
+		{articlelock.UnlockInFinally, Bounds{Clients: "ABC"}, LostUpdate, true},
+		{articlelock.ScriptInFinally, Bounds{Clients: "AB", Deaths: 1, Expiry: 1}, NonOwnerUnlock, false},
+		{articlelock.ScriptInFinally, Bounds{Clients: "AB", Deaths: 1, Expiry: 1}, FalseRelease, false},
+		{articlelock.Redisson, Bounds{Clients: "AB", Deaths: 1}, FalseRelease, false},
+		{articlelock.Redisson, Bounds{Clients: "A", Expiry: 1}, FalseRelease, true},
+		{articlelock.RedissonOwnerFirst, Bounds{Clients: "AB", Deaths: 1, Expiry: 1}, FalseRelease, false},
+		{articlelock.Compare, Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}, FalseRelease, false},
 		{V3, Bounds{Clients: "AB", Deaths: 1, Expiry: 1}, FalseRelease, false},
-		{naive.GetSet, Bounds{Clients: "AB", Deaths: 1, Expiry: 1}, Overwritten, false},
-		{naive.GetSetApart, Bounds{Clients: "AB"}, LostUpdate, true},
+		{articlelock.GetSet, Bounds{Clients: "AB", Deaths: 1, Expiry: 1}, Overwritten, false},
+		{articlelock.GetSetApart, Bounds{Clients: "AB"}, LostUpdate, true},
 	} {
 		f, err := Explore(t.Context(), c.lock, c.bounds, c.violation)
 		if err != nil {
@@ -62,7 +62,7 @@ func TestExplore(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if f, err := Explore(ended, naive.SETNX, Bounds{Clients: "AB"}, LostUpdate); !errors.Is(err, context.Canceled) {
+	if f, err := Explore(ended, articlelock.SETNX, Bounds{Clients: "AB"}, LostUpdate); !errors.Is(err, context.Canceled) {
 		t.Errorf("cut short: %+v, %v", f, err)
 	}
 }

@@ -1,44 +1,44 @@
 package steps
 
 import (
-	"locklab/lockstrategy"
-	"locklab/lockstrategy/naive"
+	"locklab/lockstrategy/articlelock"
+	"locklab/lockstrategy/redislock"
 )
 
 // V3 is the lock of version v3 as a list of steps: its scripts as they are, for a client that tries once. It has none of
 // what v3 does beside them: renewal, a context that ends with the lease, re-entrance, the cohort.
-var V3 = naive.Lock{
+var V3 = articlelock.Lock{
 	Name: "v3, its scripts",
-	Acquire: []naive.Step{{
+	Acquire: []articlelock.Step{{
 		Name: "acquire.lua",
-		Command: func(c *naive.Client) []any {
-			acquire, _ := lockstrategy.Commands(naive.Key, c.Value, c.Lease)
+		Command: func(c *articlelock.Client) []any {
+			acquire, _ := redislock.Commands(articlelock.Key, c.Value, c.Lease)
 			return acquire
 		},
-		Then: func(_ *naive.Client, reply any) naive.Next { return granted(reply) },
+		Then: func(_ *articlelock.Client, reply any) articlelock.Next { return granted(reply) },
 	}},
-	Release:    []naive.Step{release},
-	Compensate: []naive.Step{release},
+	Release:    []articlelock.Step{release},
+	Compensate: []articlelock.Step{release},
 }
 
-var release = naive.Step{
+var release = articlelock.Step{
 	Name: "release.lua",
-	Then: func(_ *naive.Client, reply any) naive.Next {
+	Then: func(_ *articlelock.Client, reply any) articlelock.Next {
 		if values, ok := reply.([]any); ok && len(values) > 0 && values[0] == int64(0) {
-			return naive.NotHeld
+			return articlelock.NotHeld
 		}
-		return naive.Continue
+		return articlelock.Continue
 	},
-	Command: func(c *naive.Client) []any {
-		_, release := lockstrategy.Commands(naive.Key, c.Value, c.Lease)
+	Command: func(c *articlelock.Client) []any {
+		_, release := redislock.Commands(articlelock.Key, c.Value, c.Lease)
 		return release
 	},
 }
 
 // granted reads the reply of acquire.lua: without a token another client holds the lock.
-func granted(reply any) naive.Next {
-	if lockstrategy.Token(reply) > 0 {
-		return naive.Continue
+func granted(reply any) articlelock.Next {
+	if redislock.Token(reply) > 0 {
+		return articlelock.Continue
 	}
-	return naive.Refused
+	return articlelock.Refused
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"locklab/history"
-	"locklab/lockstrategy/naive"
+	"locklab/lockstrategy/articlelock"
 )
 
 // Violation is what can be wrong with a lock at the end of an interleaving. It is the name of a [history.Mark]: it never changes.
@@ -73,7 +73,7 @@ func (v Violation) why(now, before position, m Move) string {
 
 // expires reports whether the lock, if there is one, ends by itself: by the server's clock or by those of the clients.
 func (p position) expires() bool {
-	return p.redis[naive.Key].expires > 0 || p.clients[0].lock.ClientTime
+	return p.redis[articlelock.Key].expires > 0 || p.clients[0].lock.ClientTime
 }
 
 // follow updates, after m, which client holds the lock, and whether m took it from another client.
@@ -82,8 +82,8 @@ func (p *position) follow(before position, m Move) {
 	if m.Client != "" && before.holder != "" && before.holder != m.Client {
 		p.unlocked = p.unlocked || was != is && is == ""
 		p.overwritten = p.overwritten || was != is && is != ""
-		left := before.redis[naive.Key].expires
-		p.extended = p.extended || was == is && left > 0 && p.redis[naive.Key].expires >= left // time has passed, so less should be left
+		left := before.redis[articlelock.Key].expires
+		p.extended = p.extended || was == is && left > 0 && p.redis[articlelock.Key].expires >= left // time has passed, so less should be left
 	}
 	p.falseRelease = p.falseRelease || before.holder != m.Client && p.confirmed(before, m.Client)
 	switch {

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"locklab/history"
-	"locklab/lockstrategy"
-	"locklab/lockstrategy/naive"
+	"locklab/lockstrategy/articlelock"
+	"locklab/lockstrategy/redislock"
 )
 
 // Server is the Redis behind a lock, and its clock.
@@ -20,7 +20,7 @@ type Server interface {
 
 // World is a server, and the clients of a lock on it.
 type World struct {
-	Lock    naive.Lock
+	Lock    articlelock.Lock
 	Clients []*Client
 
 	server Server
@@ -28,7 +28,7 @@ type World struct {
 }
 
 // New returns a world with a client for each letter of names. record receives what happens, and may be nil.
-func New(lock naive.Lock, server Server, lease time.Duration, names string, record func(history.Event)) *World {
+func New(lock articlelock.Lock, server Server, lease time.Duration, names string, record func(history.Event)) *World {
 	w := &World{Lock: lock, server: server, record: record}
 	if w.record == nil {
 		w.record = discard
@@ -38,7 +38,7 @@ func New(lock naive.Lock, server Server, lease time.Duration, names string, reco
 		if lock.Shared {
 			value = "driver"
 		}
-		c := naive.Client{Name: name, Value: value, Lease: lease, Clock: time.Duration(i) * lock.Skew}
+		c := articlelock.Client{Name: name, Value: value, Lease: lease, Clock: time.Duration(i) * lock.Skew}
 		w.Clients = append(w.Clients, &Client{Client: c, lock: lock})
 	}
 	return w
@@ -78,7 +78,7 @@ func (w *World) pass(ctx context.Context) error {
 	case err != nil:
 		return err
 	case ends:
-		passes.Name, passes.Key = history.LeaseEnds, naive.Key
+		passes.Name, passes.Key = history.LeaseEnds, articlelock.Key
 	}
 	w.record(passes)
 	w.clocks()
@@ -137,7 +137,7 @@ func (w *World) step(ctx context.Context, c *Client) error {
 		w.record(event(c, history.Refuse, ""))
 	case before == acquiring && c.phase != acquiring:
 		granted := event(c, history.Grant, "")
-		granted.Token = lockstrategy.Token(reply)
+		granted.Token = redislock.Token(reply)
 		w.record(granted)
 	case before == reading:
 		w.value(c, history.Read, c.read)
@@ -179,7 +179,7 @@ func (w *World) lose(ctx context.Context, c *Client) error {
 	return nil
 }
 
-func (w *World) send(ctx context.Context, c *Client, step naive.Step) (any, error) {
+func (w *World) send(ctx context.Context, c *Client, step articlelock.Step) (any, error) {
 	switch {
 	case c.at > 0:
 	case c.phase == acquiring:
@@ -195,7 +195,7 @@ func (w *World) send(ctx context.Context, c *Client, step naive.Step) (any, erro
 }
 
 func event(c *Client, kind history.Kind, text string) history.Event {
-	return history.Event{Timeline: c.Name, Owner: c.Name, Key: naive.Key, Kind: kind, Text: text}
+	return history.Event{Timeline: c.Name, Owner: c.Name, Key: articlelock.Key, Kind: kind, Text: text}
 }
 
 func (w *World) value(c *Client, kind history.Kind, value int64) {
@@ -217,7 +217,7 @@ func (w *World) End(ctx context.Context) error {
 	w.record(history.Event{Timeline: "redis", Kind: history.Final, Key: Counter, Value: n})
 	left, err := w.left(ctx)
 	if left != "" {
-		w.record(left.Mark().On(history.Event{Timeline: "redis", Kind: history.Left, Key: naive.Key}))
+		w.record(left.Mark().On(history.Event{Timeline: "redis", Kind: history.Left, Key: articlelock.Key}))
 	}
 	return err
 }
@@ -241,7 +241,7 @@ func (w *World) left(ctx context.Context) (Violation, error) {
 
 // lockLeft reports whether the lock's key is there and will end by itself, or is there and will stay.
 func (w *World) lockLeft(ctx context.Context) (ends, stays bool, err error) {
-	reply, err := w.server.Do(ctx, "PTTL", naive.Key)
+	reply, err := w.server.Do(ctx, "PTTL", articlelock.Key)
 	if err != nil {
 		return false, false, err
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"locklab/history"
-	"locklab/lockstrategy/naive"
+	"locklab/lockstrategy/articlelock"
 )
 
 // losing is a server that loses the next reply, or only says so.
@@ -59,11 +59,11 @@ func TestAReplyIsReallyLost(t *testing.T) {
 		if err := memory.Client.FlushAll(t.Context()).Err(); err != nil {
 			t.Fatal(err)
 		}
-		err := New(naive.Compare, c.server, time.Minute, "A", nil).Move(t.Context(), lost)
+		err := New(articlelock.Compare, c.server, time.Minute, "A", nil).Move(t.Context(), lost)
 		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.says)
 		}
-		if key := memory.Client.Get(t.Context(), naive.Key).Val(); key != c.key {
+		if key := memory.Client.Get(t.Context(), articlelock.Key).Val(); key != c.key {
 			t.Errorf("%s: the lock is of %q, want %q", c.name, key, c.key)
 		}
 	}
@@ -89,7 +89,7 @@ func TestAServerThatGoesAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer memory.Close()
-	for moves, lock := range map[string]naive.Lock{"A A … B A B† A†": naive.PlainDEL, "A A … B A A†": naive.SETNX} {
+	for moves, lock := range map[string]articlelock.Lock{"A A … B A B† A†": articlelock.PlainDEL, "A A … B A A†": articlelock.SETNX} {
 		for commands := 0; ; commands++ {
 			memory.redis.FlushAll()
 			server := &answers{memory, commands}
@@ -123,7 +123,7 @@ func TestACounterIsADecimalNumber(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer memory.Close()
-	decimal := New(naive.SETWithoutNX, memory, time.Minute, "A", nil)
+	decimal := New(articlelock.SETWithoutNX, memory, time.Minute, "A", nil)
 	_, set := memory.Do(t.Context(), "SET", Counter, "12")
 	if err := errors.Join(set, decimal.Move(t.Context(), Move{Client: "A"}), decimal.Move(t.Context(), Move{Client: "A"})); err != nil {
 		t.Fatal(err)
@@ -131,7 +131,7 @@ func TestACounterIsADecimalNumber(t *testing.T) {
 	if where := decimal.Clients[0].Where(); where != "holds the lock, read 12" {
 		t.Errorf("A %s", where)
 	}
-	w := New(naive.SETWithoutNX, memory, time.Minute, "A", nil)
+	w := New(articlelock.SETWithoutNX, memory, time.Minute, "A", nil)
 	_, set = memory.Do(t.Context(), "SET", Counter, "many")
 	if err := errors.Join(set, w.Move(t.Context(), Move{Client: "A"})); err != nil {
 		t.Fatal(err)
@@ -145,9 +145,9 @@ func TestACounterIsADecimalNumber(t *testing.T) {
 
 // A lock that stores what cannot be put back is refused: each of its moves would begin at a wrong state.
 func TestAKeyThatCannotBePutBack(t *testing.T) {
-	list := naive.Lock{Name: "a list", Acquire: []naive.Step{
-		{Name: "GET", Command: func(*naive.Client) []any { return []any{"GET", naive.Key} }},
-		{Name: "LPUSH", Command: func(*naive.Client) []any { return []any{"LPUSH", naive.Key, "x"} }},
+	list := articlelock.Lock{Name: "a list", Acquire: []articlelock.Step{
+		{Name: "GET", Command: func(*articlelock.Client) []any { return []any{"GET", articlelock.Key} }},
+		{Name: "LPUSH", Command: func(*articlelock.Client) []any { return []any{"LPUSH", articlelock.Key, "x"} }},
 	}}
 	a := Moves("A A")
 	_, explored := Explore(t.Context(), list, Bounds{Clients: "A"}, LostUpdate)
@@ -194,7 +194,7 @@ func TestTheClockOfAMemory(t *testing.T) {
 
 // A client names its next step, and none after its end.
 func TestTheNextStepOfAClient(t *testing.T) {
-	p, err := NewPlay(naive.SETNX, "A")
+	p, err := NewPlay(articlelock.SETNX, "A")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -288,7 +288,7 @@ func TestALeaseIsWaitedForUntilItsEnd(t *testing.T) {
 // A client that compares the value itself says whose the lock is. It has released the lock once, with its last command.
 func TestAComparisonIsRecorded(t *testing.T) {
 	for moves, want := range map[string]string{"A A A A A": "it is its own", "A A A … B A": "it is not its own"} {
-		events, _, err := Replay(t.Context(), naive.CompareInClient, "AB", Moves(moves))
+		events, _, err := Replay(t.Context(), articlelock.CompareInClient, "AB", Moves(moves))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"locklab/internal/testenv"
-	"locklab/lockstrategy"
+	"locklab/versions"
 )
 
 const (
@@ -96,7 +96,7 @@ func numbers(t *testing.T, words string) []int64 {
 
 // counts: nothing is lost and nobody starves.
 func (b *bench) counts(ctx context.Context, t *testing.T) {
-	h, last := b.counted(ctx, t, lockstrategy.NameRedis)
+	h, last := b.counted(ctx, t, versions.NameRedis)
 	var said []string
 	for _, process := range slices.Sorted(maps.Keys(h.wrote)) {
 		said = append(said, fmt.Sprintf("%s had %d and waited for %d", process, len(h.wrote[process]), h.longest(process)))
@@ -112,7 +112,7 @@ func (b *bench) counts(ctx context.Context, t *testing.T) {
 
 // The check can fail: when ours take no lock, updates are lost, although the JVMs lock.
 func (b *bench) losesWithoutLock(ctx context.Context, t *testing.T) {
-	h, last := b.counted(ctx, t, lockstrategy.NameNone)
+	h, last := b.counted(ctx, t, versions.NameNone)
 	if h.lost(last) == nil {
 		t.Error("ours took no lock, and no update was lost: this counter proves nothing")
 	}

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"locklab/internal/testenv"
-	"locklab/lockstrategy"
 	"locklab/stack"
 	"locklab/topology"
+	"locklab/versions"
 )
 
 func TestMain(m *testing.M) {
@@ -27,7 +27,7 @@ type bench struct {
 	theirs [2]*peer // JVMs
 	ours   [2]*peer // processes of ours
 	redis  *topology.Redis
-	locks  *lockstrategy.Opened // this process's
+	locks  *versions.Opened // this process's
 }
 
 type testCase struct {
@@ -57,7 +57,7 @@ func TestRedisson(t *testing.T) {
 			ctx := testenv.Context(t)
 			started, ours := testenv.Topology(t, kind), [2]*peer{process(t, "go-1"), process(t, "go-2")}
 			connect(ctx, t, kind, started.Addrs, ours[:]...)
-			for _, version := range versions {
+			for _, version := range redissonVersions {
 				t.Run(version, func(t *testing.T) {
 					b := &bench{kind: kind, theirs: theirs[version], ours: ours}
 					b.open(testenv.Context(t), t, started)
@@ -69,7 +69,7 @@ func TestRedisson(t *testing.T) {
 			if kind == "cluster" {
 				t.Run("sharded messages are switched off", func(t *testing.T) {
 					connect(ctx, t, unsharded, started.Addrs, ours[:]...)
-					b := &bench{kind: unsharded, theirs: theirs[versions[0]], ours: ours}
+					b := &bench{kind: unsharded, theirs: theirs[redissonVersions[0]], ours: ours}
 					b.open(testenv.Context(t), t, started)
 					for _, c := range ofOtherMessages {
 						t.Run(c.name, func(t *testing.T) { c.run(b, testenv.Context(t), t) })
@@ -101,11 +101,11 @@ func startJVMs(t *testing.T) map[string][2]*peer {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute) // Maven builds for each version, and then all JVMs start
 	defer cancel()
 	theirs := make(map[string][2]*peer)
-	for _, version := range versions {
+	for _, version := range redissonVersions {
 		classpath := build(ctx, t, version)
 		theirs[version] = [2]*peer{jvm(t, "java-1-"+version, version, classpath), jvm(t, "java-2-"+version, version, classpath)}
 	}
-	for _, version := range versions {
+	for _, version := range redissonVersions {
 		if loaded := theirs[version][0].must(ctx, t, "main", "version"); loaded != version {
 			t.Fatalf("the JVM has loaded Redisson %s, wanted is %s", loaded, version)
 		}
@@ -122,7 +122,7 @@ func (b *bench) open(ctx context.Context, t *testing.T, started *stack.Topology)
 	if b.redis, err = topology.Open(ctx, config(b.kind, started.Addrs)); err != nil {
 		t.Fatal(err)
 	}
-	if b.locks, err = lockstrategy.Open(lockstrategy.NameRedis, lockstrategy.Backends{Redis: b.redis.Master}); err != nil {
+	if b.locks, err = versions.Open(versions.NameRedis, versions.Backends{Redis: b.redis.Master}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -134,7 +134,7 @@ func (b *bench) open(ctx context.Context, t *testing.T, started *stack.Topology)
 	t.Run("warm up", func(t *testing.T) {
 		for _, p := range append(b.theirs[:], b.ours[:]...) {
 			key := b.key(t) + p.name
-			if err := p.increment(ctx, "warm", b.kind, lockstrategy.NameRedis, key, key+":counter"); err != nil {
+			if err := p.increment(ctx, "warm", b.kind, versions.NameRedis, key, key+":counter"); err != nil {
 				t.Fatal(err)
 			}
 			p.must(ctx, t, "warm", "share", b.kind)

@@ -13,8 +13,8 @@ import (
 	"locklab/internal/testenv"
 )
 
-// versions of Redisson: the newest, the last before 4.0, which most services still run, and that of A1.
-var versions = []string{"4.7.0", "3.52.0", oldest}
+// redissonVersions are the newest, the last before 4.0, which most services still run, and that of A1.
+var redissonVersions = []string{"4.7.0", "3.52.0", oldest}
 
 // oldest is older than Java's modules. It reads private fields of these packages, and does not start without.
 const oldest = "3.2.3"

@@ -14,9 +14,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"locklab/lockstrategy"
 	"locklab/stack"
 	"locklab/topology"
+	"locklab/versions"
 )
 
 // peerVariable makes this test binary one of our processes, which lock and count as the JVMs do.
@@ -78,7 +78,7 @@ func config(kind string, addrs []string) topology.Config {
 
 // counter adds one under the lock, by a read and a write, as Counter.java does and says why.
 type counter struct {
-	locks   *lockstrategy.Opened
+	locks   *versions.Opened
 	client  redis.UniversalClient
 	key     string
 	counted string
@@ -104,7 +104,7 @@ func newCounter(ctx context.Context, client redis.UniversalClient, words []strin
 	if err != nil {
 		return nil, err
 	}
-	locks, err := lockstrategy.Open(words[0], lockstrategy.Backends{Redis: client})
+	locks, err := versions.Open(words[0], versions.Backends{Redis: client})
 	if err != nil {
 		return nil, err
 	}

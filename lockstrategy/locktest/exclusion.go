@@ -5,15 +5,16 @@ import (
 	"errors"
 
 	"locklab/lockstrategy"
+	"locklab/lockstrategy/localqueue"
 )
 
 func exclusion() []promise {
 	return []promise{
 		{"one holder at a time, over two processes", everybody, func(c trial) {
-			c.oneHolder(lockstrategy.HandOff{})
+			c.oneHolder(localqueue.HandOff{})
 		}},
 		{"one holder at a time, when nothing is handed off", cohort, func(c trial) {
-			c.oneHolder(lockstrategy.HandOff{Count: 1})
+			c.oneHolder(localqueue.HandOff{Count: 1})
 		}},
 		{"a key does not wait for another", everybody, trial.keysApart},
 		{"a released lease's context ends, and not as lost", everybody, trial.released},
@@ -24,7 +25,7 @@ func exclusion() []promise {
 	}
 }
 
-func (c trial) oneHolder(bounds lockstrategy.HandOff) {
+func (c trial) oneHolder(bounds localqueue.HandOff) {
 	one, two := c.pair(Settings{Lease: long, HandOff: bounds})
 	callers := 8
 	if !c.backend.Cohort {

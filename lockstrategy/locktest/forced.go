@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"locklab/lockstrategy"
+	"locklab/lockstrategy/localqueue"
+	"locklab/lockstrategy/redislock"
 )
 
 func forced() []promise {
@@ -19,7 +21,7 @@ func forced() []promise {
 	}
 }
 
-func (c trial) state(client Client) lockstrategy.State {
+func (c trial) state(client Client) redislock.State {
 	c.Helper()
 	s, err := client.Admin.Inspect(context.Background(), c.key)
 	if err != nil {
@@ -47,7 +49,7 @@ func (c trial) listening(client Client) *lockstrategy.Lease {
 
 func (c trial) inspect() {
 	one, two := c.pair(Settings{Lease: long})
-	if s := c.state(one); s != (lockstrategy.State{}) {
+	if s := c.state(one); s != (redislock.State{}) {
 		c.Errorf("a free key: %+v", s)
 	}
 	lease := c.acquire(one)
@@ -109,7 +111,7 @@ func (c trial) forcedWaiter() {
 }
 
 func (c trial) forcedAfterHandOff() {
-	client := c.open(Settings{Lease: long, HandOff: lockstrategy.HandOff{Count: 100, Time: long}})
+	client := c.open(Settings{Lease: long, HandOff: localqueue.HandOff{Count: 100, Time: long}})
 	c.losesAfterHandOff(client, c.listening(client), func() { c.force(client, true) })
 }
 

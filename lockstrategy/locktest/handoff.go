@@ -8,16 +8,17 @@ import (
 	"time"
 
 	"locklab/lockstrategy"
+	"locklab/lockstrategy/localqueue"
 )
 
 func handOffs() []promise {
 	return []promise{
 		{"a lease is handed off without a request to the server", all(served, cohort), trial.handsOff},
 		{"HandOff.Count 1: every lease goes back to the server", all(served, cohort), func(c trial) {
-			c.handsNothingOff(lockstrategy.HandOff{Count: 1})
+			c.handsNothingOff(localqueue.HandOff{Count: 1})
 		}},
 		{"HandOff.Time over: every lease goes back to the server", all(served, cohort), func(c trial) {
-			c.handsNothingOff(lockstrategy.HandOff{Count: 1 << 30, Time: time.Nanosecond})
+			c.handsNothingOff(localqueue.HandOff{Count: 1 << 30, Time: time.Nanosecond})
 		}},
 		{"HandOff.Count leases in a row, then the key goes back to the server", all(served, cohort), trial.handsBack},
 		{"a process hands off Count leases in a row although another waits", yields, trial.handsOffCount},
@@ -45,7 +46,7 @@ func (c trial) turns(client Client, n int) int {
 
 func (c trial) handsOff() {
 	const waiters = 20
-	client := c.open(Settings{Lease: long, HandOff: lockstrategy.HandOff{Count: 2 * waiters, Time: long}})
+	client := c.open(Settings{Lease: long, HandOff: localqueue.HandOff{Count: 2 * waiters, Time: long}})
 	c.turns(client, 1) // what is done once is done
 	// The last one's release, and a word or two of upkeep. RedLock's are one per node, and are told.
 	if sent, most := c.turns(client, waiters), waiters; sent >= most {
@@ -53,7 +54,7 @@ func (c trial) handsOff() {
 	}
 }
 
-func (c trial) handsNothingOff(bounds lockstrategy.HandOff) {
+func (c trial) handsNothingOff(bounds localqueue.HandOff) {
 	const waiters = 20
 	client := c.open(Settings{Lease: long, HandOff: bounds})
 	if sent := c.turns(client, waiters); sent < 2*waiters {
@@ -63,7 +64,7 @@ func (c trial) handsNothingOff(bounds lockstrategy.HandOff) {
 
 func (c trial) handsBack() {
 	const count, waiters = 4, 16 // and the first holder: four times in between the key goes back
-	client := c.open(Settings{Lease: long, HandOff: lockstrategy.HandOff{Count: count, Time: long}})
+	client := c.open(Settings{Lease: long, HandOff: localqueue.HandOff{Count: count, Time: long}})
 	one := math.MaxInt // what one lease costs, without what is sent once for a client, for a key, or because a node was late
 	for range 4 {
 		before := client.Sent()
@@ -79,7 +80,7 @@ func (c trial) handsBack() {
 
 func (c trial) handsOffCount() {
 	const count, waiters = 4, 10
-	settings := Settings{Lease: long, HandOff: lockstrategy.HandOff{Count: count, Time: long}}
+	settings := Settings{Lease: long, HandOff: localqueue.HandOff{Count: count, Time: long}}
 	one, two := c.open(settings), c.open(settings)
 	first := c.acquire(one)
 	waits := []<-chan grant{c.waitListening(context.Background(), two)}
@@ -96,7 +97,7 @@ func (c trial) handsOffCount() {
 }
 
 func (c trial) handsOffNoTerms() {
-	client := c.open(Settings{Lease: long, HandOff: lockstrategy.HandOff{Count: 100, Time: long}})
+	client := c.open(Settings{Lease: long, HandOff: localqueue.HandOff{Count: 100, Time: long}})
 	lease := c.acquire(client)
 	waiter := c.waitQueued(context.Background(), client, lockstrategy.LeaseFor(3*short))
 	behind := c.waitQueued(context.Background(), client)

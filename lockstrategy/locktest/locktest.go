@@ -12,7 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"locklab/lockstrategy"
+	"locklab/lockstrategy/localqueue"
+	"locklab/versions"
 )
 
 // Backend is one kind of lock, as the suite uses it, and what it promises beyond the others. A case about a promise
@@ -37,13 +38,13 @@ type Backend struct {
 type Settings struct {
 	Lease   time.Duration
 	Request time.Duration // bound of a request that a server does not answer
-	HandOff lockstrategy.HandOff
+	HandOff localqueue.HandOff
 	Wire    *Wire // between this client and the server; nil: none
 }
 
 // Client is an opened client.
 type Client struct {
-	*lockstrategy.Opened
+	*versions.Opened
 	Crash func()     // cuts its connections for good; called at most once. nil: no server
 	Sent  func() int // how many commands the server has executed for it
 }

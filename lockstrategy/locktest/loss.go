@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"locklab/lockstrategy"
+	"locklab/lockstrategy/localqueue"
 )
 
 func losses() []promise {
@@ -92,7 +93,7 @@ func (c trial) lostTogether() {
 }
 
 func (c trial) lostAfterHandOff() {
-	client := c.open(Settings{Lease: renewed, HandOff: lockstrategy.HandOff{Count: 100, Time: long}})
+	client := c.open(Settings{Lease: renewed, HandOff: localqueue.HandOff{Count: 100, Time: long}})
 	first := c.acquire(client)
 	c.losesAfterHandOff(client, first, func() { c.backend.Server.Forget(c.T, c.key) })
 	if cause := context.Cause(first.Context()); errors.Is(cause, lockstrategy.ErrLost) {
@@ -108,7 +109,7 @@ func (c trial) losesAfterHandOff(client Client, first *lockstrategy.Lease, cause
 		defer close(done)
 		c.worksUntilLoss(context.Background(), client, cause)
 	}()
-	c.eventually("the next owner is in the queue", func() bool { return client.Cohort.Waiting() == 1 })
+	c.eventually("the next owner is in the queue", func() bool { return client.Queue.Waiting() == 1 })
 	third := c.waitQueued(context.Background(), client)
 	c.release(first)
 	<-done

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"locklab/lockstrategy"
+	"locklab/versions"
 )
 
 // A detector that cannot fail would let every lock pass.
@@ -27,7 +28,7 @@ func TestTwoMutexesAreCaught(t *testing.T) {
 
 func mutex(t *testing.T) lockstrategy.Strategy {
 	t.Helper()
-	opened, err := lockstrategy.Open(lockstrategy.NameProcess, lockstrategy.Backends{})
+	opened, err := versions.Open(versions.NameProcess, versions.Backends{})
 	if err != nil {
 		t.Fatal(err)
 	}

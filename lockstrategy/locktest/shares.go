@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"locklab/lockstrategy"
+	"locklab/lockstrategy/localqueue"
 )
 
 func shares() []promise {
@@ -28,7 +29,7 @@ const (
 func (c trial) noneStarves(processes int) {
 	var clients []lockstrategy.Strategy
 	for range processes {
-		clients = append(clients, c.open(Settings{Lease: long, HandOff: lockstrategy.HandOff{Count: perTurn, Time: long}}))
+		clients = append(clients, c.open(Settings{Lease: long, HandOff: localqueue.HandOff{Count: perTurn, Time: long}}))
 	}
 	var mu sync.Mutex
 	early := make(map[int]bool) // processes that have had a lease

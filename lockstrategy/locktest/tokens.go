@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"locklab/lockstrategy"
+	"locklab/lockstrategy/localqueue"
 )
 
 func tokens() []promise {
@@ -20,7 +21,7 @@ func tokens() []promise {
 func (c trial) tokensGrow() {
 	var clients []lockstrategy.Strategy
 	for range 3 {
-		clients = append(clients, c.open(Settings{Lease: long, HandOff: lockstrategy.HandOff{Count: 3}}))
+		clients = append(clients, c.open(Settings{Lease: long, HandOff: localqueue.HandOff{Count: 3}}))
 	}
 	var mu sync.Mutex
 	var last uint64
@@ -46,7 +47,7 @@ func (c trial) tokensGrow() {
 }
 
 func (c trial) tokenHandedOff() {
-	client := c.open(Settings{Lease: long, HandOff: lockstrategy.HandOff{Count: 100, Time: long}})
+	client := c.open(Settings{Lease: long, HandOff: localqueue.HandOff{Count: 100, Time: long}})
 	first := c.acquire(client)
 	waiter := c.waitQueued(context.Background(), client)
 	c.release(first)

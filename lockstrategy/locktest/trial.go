@@ -19,8 +19,8 @@ type trial struct {
 func (c trial) open(s Settings) Client {
 	c.Helper()
 	client := c.backend.Open(c.T, s)
-	if c.backend.Cohort != (client.Cohort != nil) {
-		c.Fatalf("a client has a cohort: %t, and the backend says %t", client.Cohort != nil, c.backend.Cohort)
+	if c.backend.Cohort != (client.Queue != nil) {
+		c.Fatalf("a client has a cohort: %t, and the backend says %t", client.Queue != nil, c.backend.Cohort)
 	}
 	return client
 }
@@ -195,9 +195,9 @@ func (c trial) eventually(what string, ok func() bool) {
 // waitQueued is wait, and returns when the caller stands in client's queue.
 func (c trial) waitQueued(ctx context.Context, client Client, options ...lockstrategy.Option) <-chan grant {
 	c.Helper()
-	before := client.Cohort.Waiting()
+	before := client.Queue.Waiting()
 	granted := c.wait(ctx, client, options...)
-	c.eventually("the caller is in the queue", func() bool { return client.Cohort.Waiting() > before })
+	c.eventually("the caller is in the queue", func() bool { return client.Queue.Waiting() > before })
 	return granted
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"locklab/lockstrategy"
+	"locklab/lockstrategy/localqueue"
 )
 
 func unreachable() []promise {
@@ -80,7 +81,7 @@ func (c trial) grantedTry(by Client) (asked time.Time, lease *lockstrategy.Lease
 }
 
 func (c trial) slowWire() {
-	one, wire, two := c.wiredPair(Settings{Lease: long, HandOff: lockstrategy.HandOff{Count: 3}})
+	one, wire, two := c.wiredPair(Settings{Lease: long, HandOff: localqueue.HandOff{Count: 3}})
 	wire.Delay(5*time.Millisecond, 5*time.Millisecond)
 	if err := Excludes(c.Context(), one, two, c.key, 3, 5); err != nil {
 		c.Error(err)

@@ -169,7 +169,7 @@ func (c trial) serves(leave ...int) {
 			c.Errorf("a waiter that left got %v", g.err)
 		}
 	}
-	c.eventually("those that left are out of the queue", func() bool { return client.Cohort.Waiting() == len(stay) })
+	c.eventually("those that left are out of the queue", func() bool { return client.Queue.Waiting() == len(stay) })
 	c.release(first)
 	if order := c.serveAll(stay); !slices.IsSorted(order) || len(order) != len(stay) {
 		c.Errorf("%d waiters came in the order %v", len(stay), order)

@@ -24,6 +24,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"locklab/lockstrategy"
+	"locklab/lockstrategy/session"
 )
 
 // Report is the result of a preflight of one lock.
@@ -104,7 +105,7 @@ func (l Lock) Check(ctx context.Context) (r Report, answered bool) {
 		probes = servers // the masters of a cluster
 	}
 	for _, s := range probes {
-		if step, err := lockstrategy.Probe(ctx, l.Strategy, s.key); err != nil {
+		if step, err := session.Probe(ctx, l.Strategy, s.key); err != nil {
 			r.add(s.node, refusal(step, err))
 		}
 	}
@@ -127,10 +128,10 @@ func (r *Report) add(where string, w Weakness) {
 func (w Weakness) is(other Weakness) bool { return w.What == other.What && w.Why == other.Why }
 
 // refusal is the weakness of a lock of which a step fails. The error names the command, and Redis's reply the reason.
-func refusal(step lockstrategy.Step, err error) Weakness {
+func refusal(step session.Step, err error) Weakness {
 	w := Weakness{What: "it fails to " + string(step), Why: "there is no lock without that", Grave: true, Refuses: true}
 	w.Remedy = "mend what its reply says: " + err.Error()
-	if step == lockstrategy.Notify {
+	if step == session.Notify {
 		w.Grave, w.Refuses = false, false
 		w.Why = "waiters are not notified of releases: they poll, and turns take longer; exclusion is not concerned"
 	}

@@ -17,6 +17,8 @@ import (
 	"locklab/internal/testenv"
 	"locklab/lockstrategy"
 	"locklab/lockstrategy/preflight"
+	"locklab/lockstrategy/redislock"
+	"locklab/lockstrategy/redlock"
 	"locklab/stack"
 	"locklab/stack/faultproxy"
 )
@@ -40,7 +42,7 @@ const where = "the servers"
 // check is the check of the lock of v3 on client.
 func check(t *testing.T, client redis.UniversalClient) preflight.Check {
 	t.Helper()
-	lock, err := lockstrategy.NewRedis(client, lockstrategy.Timing{})
+	lock, err := redislock.New(client, lockstrategy.Timing{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +227,7 @@ func TestPreflightAsksEveryMasterOfACluster(t *testing.T) {
 // ofNodes asks about RedLock over nodes.
 func ofNodes(t *testing.T, nodes []redis.UniversalClient) preflight.Check {
 	t.Helper()
-	lock, err := lockstrategy.NewRedLock(nodes, lockstrategy.Timing{})
+	lock, err := redlock.New(nodes, lockstrategy.Timing{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,16 +16,18 @@ import (
 	"locklab/internal/testenv"
 	"locklab/lockstrategy"
 	"locklab/lockstrategy/preflight"
+	"locklab/lockstrategy/session"
+	"locklab/versions"
 )
 
 // sqliteLock is a lock over a server that can be closed.
-func sqliteLock(t *testing.T) (lock *lockstrategy.Opened, db *gorm.DB) {
+func sqliteLock(t *testing.T) (lock *versions.Opened, db *gorm.DB) {
 	t.Helper()
 	db, err := gorm.Open(sqlite.Open(filepath.Join(t.TempDir(), "locks.db")), &gorm.Config{Logger: logger.Discard})
 	if err != nil {
 		t.Fatal(err)
 	}
-	lock, err = lockstrategy.Open(lockstrategy.NameDatabase, lockstrategy.Backends{
+	lock, err = versions.Open(versions.NameDatabase, versions.Backends{
 		Database: db, Expiry: time.Minute, Request: 20 * time.Second,
 	})
 	if err != nil {
@@ -93,8 +95,8 @@ func (u unreleased) Acquire(ctx context.Context, key string, options ...lockstra
 	if err != nil {
 		return nil, err
 	}
-	release := lockstrategy.ReleaseFunc(func(context.Context) error { return u.why })
-	return lockstrategy.NewKeeper().Keep(ctx, request, lockstrategy.Grant{Key: key, Asked: time.Now(), Owner: release})
+	release := session.ReleaseFunc(func(context.Context) error { return u.why })
+	return session.NewKeeper().Keep(ctx, request, session.Grant{Key: key, Asked: time.Now(), Owner: release})
 }
 
 func TestALockThatIsNotReleasedIsNamed(t *testing.T) {
@@ -114,7 +116,7 @@ func TestAProbeAsksNothingWhenItsTimeIsUp(t *testing.T) {
 	lock, db := sqliteLock(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := lockstrategy.Probe(ctx, lock.Bare, "k"); !errors.Is(err, context.Canceled) || db.Migrator().HasTable("locklab_locks") {
+	if _, err := session.Probe(ctx, lock.Bare, "k"); !errors.Is(err, context.Canceled) || db.Migrator().HasTable("locklab_locks") {
 		t.Errorf("it says %v", err)
 	}
 }

@@ -7,13 +7,12 @@ import (
 	"time"
 
 	"locklab/experiments/servers"
-	"locklab/lockstrategy"
 )
 
 // failedOver is a topology whose master has ended, and in which a replica is the master.
 func failedOver() *servers.Picture {
 	held := servers.Lock{
-		Held: lockstrategy.Held{Key: "lock:pview", Owner: "a:7", Token: 33 << 20, Left: 9 * time.Second, Listeners: 1}, By: "instance-2",
+		Held: servers.Held{Key: "lock:pview", Owner: "a:7", Token: 33 << 20, Left: 9 * time.Second, Listeners: 1}, By: "instance-2",
 	}
 	return &servers.Picture{
 		Topology: "sentinel", Balancer: "http://127.0.0.1:4000",

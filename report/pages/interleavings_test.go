@@ -8,7 +8,7 @@ import (
 
 	"locklab/experiments"
 	"locklab/experiments/steps"
-	"locklab/lockstrategy/naive"
+	"locklab/lockstrategy/articlelock"
 )
 
 // A page says how many interleavings were tried and how many violate, and tells two rows of one lock apart.
@@ -16,9 +16,9 @@ func TestPagesSayWhatTheInterleavingsShow(t *testing.T) {
 	e, _ := example()
 	bounds := steps.Bounds{Clients: "AB", Expiry: 1}
 	e.Interleavings = []experiments.Interleavings{
-		{Lock: naive.Compare, Bounds: bounds, Violation: steps.NonOwnerUnlock},
-		{Lock: naive.Compare, Bounds: steps.Bounds{Clients: "AB", Lost: 1}, Violation: steps.LeftUntilExpiry, Expect: experiments.Sometimes},
-		{Lock: naive.PlainDEL, Bounds: bounds, Violation: steps.NonOwnerUnlock, Expect: experiments.Sometimes},
+		{Lock: articlelock.Compare, Bounds: bounds, Violation: steps.NonOwnerUnlock},
+		{Lock: articlelock.Compare, Bounds: steps.Bounds{Clients: "AB", Lost: 1}, Violation: steps.LeftUntilExpiry, Expect: experiments.Sometimes},
+		{Lock: articlelock.PlainDEL, Bounds: bounds, Violation: steps.NonOwnerUnlock, Expect: experiments.Sometimes},
 	}
 	made, err := All(t.Context(), []experiments.Experiment{e}, nil)
 	if err != nil {
@@ -43,8 +43,8 @@ func TestPagesAreNotMadeOfAContradiction(t *testing.T) {
 	e, _ := example()
 	b := steps.Bounds{Clients: "AB", Expiry: 1}
 	e.Interleavings = []experiments.Interleavings{
-		{Lock: naive.PlainDEL, Bounds: b, Violation: steps.NonOwnerUnlock},
-		{Lock: naive.Compare, Bounds: b, Violation: steps.NonOwnerUnlock, Expect: experiments.Sometimes},
+		{Lock: articlelock.PlainDEL, Bounds: b, Violation: steps.NonOwnerUnlock},
+		{Lock: articlelock.Compare, Bounds: b, Violation: steps.NonOwnerUnlock, Expect: experiments.Sometimes},
 	}
 	made, err := All(t.Context(), []experiments.Experiment{e}, nil)
 	if !errors.Is(err, ErrContradicted) || made != nil {

@@ -10,7 +10,7 @@ import (
 
 	"locklab/experiments/steps"
 	"locklab/history"
-	"locklab/lockstrategy/naive"
+	"locklab/lockstrategy/articlelock"
 )
 
 // Game is a [steps.Play] with a person at a terminal: it prints what happens, and reads moves.
@@ -24,7 +24,7 @@ type Game struct {
 }
 
 // Begin says what is played. others are the locks that could be played instead.
-func (g *Game) Begin(title string, lock naive.Lock, others []naive.Lock) {
+func (g *Game) Begin(title string, lock articlelock.Lock, others []articlelock.Lock) {
 	say := func(words string) { fmt.Fprintln(g.Out, g.Screen.Wrap(words, 0)) }
 	say(title)
 	article := ""

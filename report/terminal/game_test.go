@@ -6,25 +6,25 @@ import (
 
 	"locklab/experiments"
 	"locklab/experiments/steps"
-	"locklab/lockstrategy/naive"
+	"locklab/lockstrategy/articlelock"
 )
 
 // A person types moves, with small letters as well, and takes them back. A line that cannot be read changes nothing. The end is told once.
 func TestGame(t *testing.T) {
-	play, err := steps.NewPlay(naive.PlainDEL, "AB")
+	play, err := steps.NewPlay(articlelock.PlainDEL, "AB")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer play.Close()
 	var out strings.Builder
 	g := &Game{Play: play, Out: &out, Reproduce: func(moves []steps.Move) string { return "app lab step --moves " + steps.Text(moves) }}
-	g.Begin("The title", naive.PlainDEL, []naive.Lock{naive.PlainDEL, naive.Compare})
+	g.Begin("The title", articlelock.PlainDEL, []articlelock.Lock{articlelock.PlainDEL, articlelock.Compare})
 	if err := g.Ask(t.Context(), strings.NewReader("a\nu u\njump\nB\nB\na!\nB! u\n\nq\n")); err != nil {
 		t.Fatal(err)
 	}
 	at := 0
 	for _, says := range []string{
-		"The title\n", "The lock: " + naive.PlainDEL.Name, "for --lock:\n", "  " + naive.Compare.Name + "\n",
+		"The title\n", "The lock: " + articlelock.PlainDEL.Name, "for --lock:\n", "  " + articlelock.Compare.Name + "\n",
 		"(none)", "A   request; SET NX PX → OK; grant\n", "holds the lock", "A is taken back.\n", "There is no move to take back.\n",
 		"u takes a move back, q ends\n", "A†  die\n", "    ✗ the lock stays", "B† is taken back.\n", "app lab step --moves B B A†\n",
 	} {
@@ -43,8 +43,8 @@ func TestGame(t *testing.T) {
 func TestExploration(t *testing.T) {
 	bounds := steps.Bounds{Clients: "AB", Expiry: 1}
 	e := experiments.Experiment{ID: "L03-made", Claim: "The claim.", Interleavings: []experiments.Interleavings{
-		{Lock: naive.PlainDEL, Bounds: bounds, Violation: steps.NonOwnerUnlock, Expect: experiments.Sometimes},
-		{Lock: naive.Compare, Bounds: bounds, Violation: steps.NonOwnerUnlock},
+		{Lock: articlelock.PlainDEL, Bounds: bounds, Violation: steps.NonOwnerUnlock, Expect: experiments.Sometimes},
+		{Lock: articlelock.Compare, Bounds: bounds, Violation: steps.NonOwnerUnlock},
 	}}
 	x, err := e.ExploreAll(t.Context(), func(b steps.Bounds) steps.Bounds { return b }, func(experiments.Exploring) {})
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"locklab/experiments"
 	"locklab/experiments/clients"
 	"locklab/experiments/steps"
-	"locklab/lockstrategy/naive"
+	"locklab/lockstrategy/articlelock"
 )
 
 var L01 = experiments.Experiment{
@@ -18,11 +18,11 @@ var L01 = experiments.Experiment{
 	Anomaly:       "orphaned lock",
 	Schedule:      experiments.Schedule{Takes: 3 * time.Second},
 	Check:         clients.Noted(steps.OrphanedLock.Mark()),
-	Interleavings: clients.OrphanedLocks(naive.Compare, steps.V3, naive.SETNX),
+	Interleavings: clients.OrphanedLocks(articlelock.Compare, steps.V3, articlelock.SETNX),
 	Variants: []experiments.Variant{
-		{Name: "with an expiry", Strategy: "SET NX PX", Run: clients.Interleaving(naive.Compare, clients.DeadHolder)},
-		{Name: "with an expiry, DEL", Strategy: "SET NX PX, DEL", Run: clients.Interleaving(naive.PlainDEL, clients.DeadHolder)},
+		{Name: "with an expiry", Strategy: "SET NX PX", Run: clients.Interleaving(articlelock.Compare, clients.DeadHolder)},
+		{Name: "with an expiry, DEL", Strategy: "SET NX PX, DEL", Run: clients.Interleaving(articlelock.PlainDEL, clients.DeadHolder)},
 		{Name: "v3's scripts", Strategy: "v3", Run: clients.Interleaving(steps.V3, clients.DeadHolder)},
-		{Name: "SETNX alone", Expect: experiments.Sometimes, Strategy: "naive SETNX", Run: clients.Interleaving(naive.SETNX, clients.DeadHolder)},
+		{Name: "SETNX alone", Expect: experiments.Sometimes, Strategy: "naive SETNX", Run: clients.Interleaving(articlelock.SETNX, clients.DeadHolder)},
 	},
 }

@@ -6,7 +6,7 @@ import (
 	"locklab/experiments"
 	"locklab/experiments/clients"
 	"locklab/experiments/steps"
-	"locklab/lockstrategy/naive"
+	"locklab/lockstrategy/articlelock"
 )
 
 var L02 = experiments.Experiment{
@@ -16,10 +16,10 @@ var L02 = experiments.Experiment{
 	Level:         experiments.Basic,
 	Schedule:      experiments.Schedule{Takes: 2 * time.Second},
 	Check:         clients.Noted(steps.OrphanedLock.Mark()),
-	Interleavings: clients.OrphanedLocks(naive.Compare, naive.SETNXScript, steps.V3, naive.SETNXThenEXPIRE),
+	Interleavings: clients.OrphanedLocks(articlelock.Compare, articlelock.SETNXScript, steps.V3, articlelock.SETNXThenEXPIRE),
 	Variants: []experiments.Variant{
-		{Name: "SET NX PX", Run: clients.Interleaving(naive.Compare, clients.DeadHolder)},
-		{Name: "one script", Run: clients.Interleaving(naive.SETNXScript, clients.DeadHolder)},
-		{Name: "two commands", Expect: experiments.Sometimes, Run: clients.Interleaving(naive.SETNXThenEXPIRE, clients.DeadHolder)},
+		{Name: "SET NX PX", Run: clients.Interleaving(articlelock.Compare, clients.DeadHolder)},
+		{Name: "one script", Run: clients.Interleaving(articlelock.SETNXScript, clients.DeadHolder)},
+		{Name: "two commands", Expect: experiments.Sometimes, Run: clients.Interleaving(articlelock.SETNXThenEXPIRE, clients.DeadHolder)},
 	},
 }

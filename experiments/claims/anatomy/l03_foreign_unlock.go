@@ -7,7 +7,7 @@ import (
 	"locklab/experiments/clients"
 	"locklab/experiments/steps"
 	"locklab/history"
-	"locklab/lockstrategy/naive"
+	"locklab/lockstrategy/articlelock"
 )
 
 var L03 = experiments.Experiment{
@@ -21,24 +21,24 @@ var L03 = experiments.Experiment{
 	Schedule: experiments.Schedule{Takes: 4 * time.Second},
 	Check:    history.Counter,
 	Interleavings: []experiments.Interleavings{
-		{Lock: naive.Compare, Bounds: steps.Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}, Violation: steps.NonOwnerUnlock},
+		{Lock: articlelock.Compare, Bounds: steps.Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}, Violation: steps.NonOwnerUnlock},
 		{Lock: steps.V3, Bounds: steps.Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}, Violation: steps.NonOwnerUnlock},
-		{Lock: naive.PlainDEL, Bounds: steps.Bounds{Clients: "AB", Expiry: 1}, Violation: steps.NonOwnerUnlock, Expect: experiments.Sometimes},
+		{Lock: articlelock.PlainDEL, Bounds: steps.Bounds{Clients: "AB", Expiry: 1}, Violation: steps.NonOwnerUnlock, Expect: experiments.Sometimes},
 		{
-			Lock: naive.CompareInClient, Bounds: steps.Bounds{Clients: "AB", Expiry: 1},
+			Lock: articlelock.CompareInClient, Bounds: steps.Bounds{Clients: "AB", Expiry: 1},
 			Violation: steps.NonOwnerUnlock, Expect: experiments.Sometimes,
 		},
 	},
 	Variants: []experiments.Variant{
-		{Name: "script", Strategy: "SET NX PX", Run: clients.Interleaving(naive.Compare, "A A A … B B A C C C B C B")},
+		{Name: "script", Strategy: "SET NX PX", Run: clients.Interleaving(articlelock.Compare, "A A A … B B A C C C B C B")},
 		{
 			Name: "DEL", Expect: experiments.Sometimes, Strategy: "SET NX PX, DEL",
-			Run: clients.Interleaving(naive.PlainDEL, "A A A … B B A C C C B C B"),
+			Run: clients.Interleaving(articlelock.PlainDEL, "A A A … B B A C C C B C B"),
 		},
-		{Name: "SETNX, whose key does not expire", Strategy: "naive SETNX", Run: clients.Interleaving(naive.SETNX, "A A A … B B A C C C B C B")},
+		{Name: "SETNX, whose key does not expire", Strategy: "naive SETNX", Run: clients.Interleaving(articlelock.SETNX, "A A A … B B A C C C B C B")},
 		{
 			Name: "comparison in the client", Expect: experiments.Sometimes,
-			Run: clients.Interleaving(naive.CompareInClient, "A A A A … B B A C C C B C C B B"),
+			Run: clients.Interleaving(articlelock.CompareInClient, "A A A A … B B A C C C B C C B B"),
 		},
 		{Name: "v3's scripts", Strategy: "v3", Run: clients.Interleaving(steps.V3, "A A A … B B A C C C B C B")},
 	},

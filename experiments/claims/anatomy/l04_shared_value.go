@@ -7,7 +7,7 @@ import (
 	"locklab/experiments/clients"
 	"locklab/experiments/steps"
 	"locklab/history"
-	"locklab/lockstrategy/naive"
+	"locklab/lockstrategy/articlelock"
 )
 
 var L04 = experiments.Experiment{
@@ -19,16 +19,16 @@ var L04 = experiments.Experiment{
 	Schedule: experiments.Schedule{Takes: 2 * time.Second},
 	Check:    history.Counter,
 	Interleavings: []experiments.Interleavings{
-		{Lock: naive.Compare, Bounds: steps.Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}, Violation: steps.NonOwnerUnlock},
+		{Lock: articlelock.Compare, Bounds: steps.Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}, Violation: steps.NonOwnerUnlock},
 		{Lock: steps.V3, Bounds: steps.Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}, Violation: steps.NonOwnerUnlock},
 		{
-			Lock: naive.SharedValue, Bounds: steps.Bounds{Clients: "AB", Expiry: 1},
+			Lock: articlelock.SharedValue, Bounds: steps.Bounds{Clients: "AB", Expiry: 1},
 			Violation: steps.NonOwnerUnlock, Expect: experiments.Sometimes,
 		},
 	},
 	Variants: []experiments.Variant{
-		{Name: "a value for each attempt", Run: clients.Interleaving(naive.Compare, sameDriver)},
-		{Name: "the driver's id", Expect: experiments.Sometimes, Run: clients.Interleaving(naive.SharedValue, sameDriver)},
+		{Name: "a value for each attempt", Run: clients.Interleaving(articlelock.Compare, sameDriver)},
+		{Name: "the driver's id", Expect: experiments.Sometimes, Run: clients.Interleaving(articlelock.SharedValue, sameDriver)},
 	},
 }
 

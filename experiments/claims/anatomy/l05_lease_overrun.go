@@ -9,7 +9,8 @@ import (
 	"locklab/experiments/clients"
 	"locklab/history"
 	"locklab/lockstrategy"
-	"locklab/lockstrategy/naive"
+	"locklab/lockstrategy/articlelock"
+	"locklab/versions"
 )
 
 var L05 = experiments.Experiment{
@@ -27,14 +28,14 @@ var L05 = experiments.Experiment{
 			Name: "long work", Expect: experiments.Sometimes, Strategy: "v3",
 			Run: clients.WorkBesideWaiter(clients.LongLease, 3*workLease, workLease),
 		},
-		{Name: "long work, renewed", Strategy: "v3", Anomaly: clients.RenewedLease, Run: renewedWork(lockstrategy.NameRedis)},
+		{Name: "long work, renewed", Strategy: "v3", Anomaly: clients.RenewedLease, Run: renewedWork(versions.NameRedis)},
 		{
 			Name: "long work: SET NX PX", Expect: experiments.Sometimes, Strategy: "SET NX PX",
-			Run: clients.Interleaving(naive.Compare, clients.ExpiredDuringWork),
+			Run: clients.Interleaving(articlelock.Compare, clients.ExpiredDuringWork),
 		},
 		{
 			Name: "long work: SET NX PX, DEL", Expect: experiments.Sometimes, Strategy: "SET NX PX, DEL",
-			Run: clients.Interleaving(naive.PlainDEL, clients.ExpiredDuringWork),
+			Run: clients.Interleaving(articlelock.PlainDEL, clients.ExpiredDuringWork),
 		},
 	}, fixedLease(clients.OtherLocks("long work", fixedWork)), renewedLease(clients.OtherLocks("long work, renewed", renewedWork))),
 }

@@ -11,8 +11,8 @@ import (
 	"locklab/experiments"
 	"locklab/experiments/clients"
 	"locklab/history"
-	"locklab/lockstrategy"
 	"locklab/stack"
+	"locklab/versions"
 )
 
 var L06 = experiments.Experiment{
@@ -24,15 +24,15 @@ var L06 = experiments.Experiment{
 	Schedule: experiments.Schedule{Takes: 12 * time.Second},
 	Check:    clients.Any(history.Counter, clients.Noted(renewedAfterDeath)),
 	Variants: []experiments.Variant{
-		{Name: "alive", Run: clients.InProcess(clients.Holding{Strategy: lockstrategy.NameRedis}, alive)},
-		{Name: "killed", Strategy: "v3", Fault: true, Run: clients.InProcess(clients.Holding{Strategy: lockstrategy.NameRedis}, killedHolder)},
+		{Name: "alive", Run: clients.InProcess(clients.Holding{Strategy: versions.NameRedis}, alive)},
+		{Name: "killed", Strategy: "v3", Fault: true, Run: clients.InProcess(clients.Holding{Strategy: versions.NameRedis}, killedHolder)},
 		{
 			Name: "RedLock, killed", Strategy: "v4", Fault: true,
-			Run: clients.InProcess(clients.Holding{Strategy: lockstrategy.NameRedLock}, killedHolder),
+			Run: clients.InProcess(clients.Holding{Strategy: versions.NameRedLock}, killedHolder),
 		},
 		{
 			Name: "bound reached", Expect: experiments.Sometimes,
-			Run: clients.InProcess(clients.Holding{Strategy: lockstrategy.NameRedis, Bounded: true}, boundedRenewal),
+			Run: clients.InProcess(clients.Holding{Strategy: versions.NameRedis, Bounded: true}, boundedRenewal),
 		},
 	},
 }

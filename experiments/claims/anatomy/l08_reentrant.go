@@ -12,7 +12,7 @@ import (
 	"locklab/experiments/steps"
 	"locklab/history"
 	"locklab/lockstrategy"
-	"locklab/lockstrategy/naive"
+	"locklab/lockstrategy/articlelock"
 )
 
 var L08 = experiments.Experiment{
@@ -24,16 +24,16 @@ var L08 = experiments.Experiment{
 	Schedule: experiments.Schedule{Takes: 3 * time.Second},
 	Check:    reentered,
 	Interleavings: []experiments.Interleavings{
-		{Lock: naive.Counted, Bounds: steps.Bounds{Clients: "ABC", Deaths: 1}, Violation: steps.LostUpdate},
-		{Lock: naive.Uncounted, Bounds: steps.Bounds{Clients: "AB"}, Violation: steps.LostUpdate, Expect: experiments.Sometimes},
+		{Lock: articlelock.Counted, Bounds: steps.Bounds{Clients: "ABC", Deaths: 1}, Violation: steps.LostUpdate},
+		{Lock: articlelock.Uncounted, Bounds: steps.Bounds{Clients: "AB"}, Violation: steps.LostUpdate, Expect: experiments.Sometimes},
 	},
 	Variants: []experiments.Variant{
 		{Name: "entered once", Run: threeProcesses(enteredOnce)},
 		{Name: "entered twice", Run: threeProcesses(enteredTwice)},
 		{Name: "a non-owner's release", Run: threeProcesses(nonOwnersRelease)},
 		{Name: "three processes simultaneously", Run: threeProcesses(manyEnter)},
-		{Name: "A1's scripts", Run: clients.Interleaving(naive.Counted, enterAgain)},
-		{Name: "not counted", Expect: experiments.Sometimes, Run: clients.Interleaving(naive.Uncounted, enterAgain)},
+		{Name: "A1's scripts", Run: clients.Interleaving(articlelock.Counted, enterAgain)},
+		{Name: "not counted", Expect: experiments.Sometimes, Run: clients.Interleaving(articlelock.Uncounted, enterAgain)},
 	},
 }
 

@@ -7,7 +7,7 @@ import (
 	"locklab/experiments/clients"
 	"locklab/experiments/steps"
 	"locklab/history"
-	"locklab/lockstrategy/naive"
+	"locklab/lockstrategy/articlelock"
 )
 
 var L10 = experiments.Experiment{
@@ -20,21 +20,21 @@ var L10 = experiments.Experiment{
 	Schedule: experiments.Schedule{Takes: 4 * time.Second},
 	Check:    history.Counter,
 	Interleavings: []experiments.Interleavings{
-		{Lock: naive.Compare, Bounds: steps.Bounds{Clients: "ABC", Deaths: 1}, Violation: steps.LostUpdate},
+		{Lock: articlelock.Compare, Bounds: steps.Bounds{Clients: "ABC", Deaths: 1}, Violation: steps.LostUpdate},
 		{Lock: steps.V3, Bounds: steps.Bounds{Clients: "ABC", Deaths: 1}, Violation: steps.LostUpdate},
-		{Lock: naive.SETWithoutNX, Bounds: steps.Bounds{Clients: "AB"}, Violation: steps.LostUpdate, Expect: experiments.Sometimes},
-		{Lock: naive.IgnoredReply, Bounds: steps.Bounds{Clients: "AB"}, Violation: steps.LostUpdate, Expect: experiments.Sometimes},
-		{Lock: naive.Extend, Bounds: steps.Bounds{Clients: "ABC", Expiry: 1}, Violation: steps.Overwritten},
-		{Lock: naive.ExtendBySET, Bounds: steps.Bounds{Clients: "AB", Expiry: 1}, Violation: steps.Overwritten, Expect: experiments.Sometimes},
+		{Lock: articlelock.SETWithoutNX, Bounds: steps.Bounds{Clients: "AB"}, Violation: steps.LostUpdate, Expect: experiments.Sometimes},
+		{Lock: articlelock.IgnoredReply, Bounds: steps.Bounds{Clients: "AB"}, Violation: steps.LostUpdate, Expect: experiments.Sometimes},
+		{Lock: articlelock.Extend, Bounds: steps.Bounds{Clients: "ABC", Expiry: 1}, Violation: steps.Overwritten},
+		{Lock: articlelock.ExtendBySET, Bounds: steps.Bounds{Clients: "AB", Expiry: 1}, Violation: steps.Overwritten, Expect: experiments.Sometimes},
 	},
 	Variants: []experiments.Variant{
-		{Name: "SET NX", Strategy: "SET NX PX", Anomaly: excluded, Run: clients.Interleaving(naive.Compare, bothRequest)},
-		{Name: "SET NX, DEL", Strategy: "SET NX PX, DEL", Anomaly: excluded, Run: clients.Interleaving(naive.PlainDEL, bothRequest)},
-		{Name: "SETNX", Strategy: "naive SETNX", Anomaly: excluded, Run: clients.Interleaving(naive.SETNX, bothRequest)},
-		{Name: "A0's lock script", Expect: experiments.Sometimes, Run: clients.Interleaving(naive.SETWithoutNX, bothRequest)},
-		{Name: "A3's acquire, read as tryLock", Expect: experiments.Sometimes, Run: clients.Interleaving(naive.IgnoredReply, bothRequest)},
-		{Name: "extended by comparison", Run: clients.Interleaving(naive.Extend, lateExtension)},
-		{Name: "A0's extend script", Expect: experiments.Sometimes, Run: clients.Interleaving(naive.ExtendBySET, lateExtension)},
+		{Name: "SET NX", Strategy: "SET NX PX", Anomaly: excluded, Run: clients.Interleaving(articlelock.Compare, bothRequest)},
+		{Name: "SET NX, DEL", Strategy: "SET NX PX, DEL", Anomaly: excluded, Run: clients.Interleaving(articlelock.PlainDEL, bothRequest)},
+		{Name: "SETNX", Strategy: "naive SETNX", Anomaly: excluded, Run: clients.Interleaving(articlelock.SETNX, bothRequest)},
+		{Name: "A0's lock script", Expect: experiments.Sometimes, Run: clients.Interleaving(articlelock.SETWithoutNX, bothRequest)},
+		{Name: "A3's acquire, read as tryLock", Expect: experiments.Sometimes, Run: clients.Interleaving(articlelock.IgnoredReply, bothRequest)},
+		{Name: "extended by comparison", Run: clients.Interleaving(articlelock.Extend, lateExtension)},
+		{Name: "A0's extend script", Expect: experiments.Sometimes, Run: clients.Interleaving(articlelock.ExtendBySET, lateExtension)},
 	},
 }
 

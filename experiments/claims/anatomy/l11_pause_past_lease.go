@@ -8,8 +8,8 @@ import (
 	"locklab/experiments"
 	"locklab/experiments/clients"
 	"locklab/history"
-	"locklab/lockstrategy"
-	"locklab/lockstrategy/naive"
+	"locklab/lockstrategy/articlelock"
+	"locklab/versions"
 )
 
 var L11 = experiments.Experiment{
@@ -23,15 +23,15 @@ var L11 = experiments.Experiment{
 	Schedule: experiments.Schedule{Takes: 50 * time.Second},
 	Check:    clients.Any(history.Counter, history.Late),
 	Variants: slices.Concat(
-		[]experiments.Variant{{Name: "no pause", Run: clients.InProcess(clients.Holding{Strategy: lockstrategy.NameRedis}, unpaused)}},
-		pausedSteps("SET NX PX", naive.Compare),
-		pausedSteps("SET NX PX, DEL", naive.PlainDEL),
-		pausedHolder("v3", "", clients.Holding{Strategy: lockstrategy.NameRedis}),
-		tokenless(pausedHolder("v4", "RedLock, ", clients.Holding{Strategy: lockstrategy.NameRedLock})),
-		clients.Once(pausedHolder("v5", "database, ", clients.Holding{Strategy: lockstrategy.NameDatabase})),
-		clients.Once(pausedHolder("v6", "ZooKeeper, ", clients.Holding{Strategy: lockstrategy.NameZooKeeper, Majority: true})),
-		clients.Once(pausedHolder("v7", "etcd, ", clients.Holding{Strategy: lockstrategy.NameEtcd, Majority: true})),
-		clients.Once(tokenless(pausedHolder("v8", "Memcached, ", clients.Holding{Strategy: lockstrategy.NameMemcached}))),
+		[]experiments.Variant{{Name: "no pause", Run: clients.InProcess(clients.Holding{Strategy: versions.NameRedis}, unpaused)}},
+		pausedSteps("SET NX PX", articlelock.Compare),
+		pausedSteps("SET NX PX, DEL", articlelock.PlainDEL),
+		pausedHolder("v3", "", clients.Holding{Strategy: versions.NameRedis}),
+		tokenless(pausedHolder("v4", "RedLock, ", clients.Holding{Strategy: versions.NameRedLock})),
+		clients.Once(pausedHolder("v5", "database, ", clients.Holding{Strategy: versions.NameDatabase})),
+		clients.Once(pausedHolder("v6", "ZooKeeper, ", clients.Holding{Strategy: versions.NameZooKeeper, Majority: true})),
+		clients.Once(pausedHolder("v7", "etcd, ", clients.Holding{Strategy: versions.NameEtcd, Majority: true})),
+		clients.Once(tokenless(pausedHolder("v8", "Memcached, ", clients.Holding{Strategy: versions.NameMemcached}))),
 	),
 }
 
@@ -70,7 +70,7 @@ func pausePastLease(ctx context.Context, x *clients.HolderProcess) {
 }
 
 // pausedSteps is a lock whose holder is stopped between two of its steps. It has no lease to look at, and no token.
-func pausedSteps(name string, lock naive.Lock) []experiments.Variant {
+func pausedSteps(name string, lock articlelock.Lock) []experiments.Variant {
 	return []experiments.Variant{{
 		Name: name + ", paused", Expect: experiments.Sometimes, Strategy: name, Run: clients.Interleaving(lock, clients.ExpiredDuringWork),
 	}}

@@ -13,7 +13,7 @@ import (
 	"locklab/experiments/steps"
 	"locklab/history"
 	"locklab/lockstrategy"
-	"locklab/lockstrategy/naive"
+	"locklab/lockstrategy/articlelock"
 	"locklab/stack"
 	"locklab/stack/faultproxy"
 )
@@ -28,35 +28,35 @@ var L12 = experiments.Experiment{
 	Schedule: experiments.Schedule{Takes: 15 * time.Second},
 	Check:    leftBehind,
 	Interleavings: []experiments.Interleavings{
-		{Lock: naive.Compare, Bounds: steps.Bounds{Clients: "AB", Lost: 1}, Violation: steps.LeftUntilExpiry, Expect: experiments.Sometimes},
-		{Lock: naive.SETNX, Bounds: steps.Bounds{Clients: "AB", Lost: 1}, Violation: steps.OrphanedLock, Expect: experiments.Sometimes},
-		{Lock: naive.CompensatedByScript, Bounds: steps.Bounds{Clients: "ABC", Expiry: 1, Lost: 1}, Violation: steps.LeftUntilExpiry},
-		{Lock: naive.CompensatedByScript, Bounds: steps.Bounds{Clients: "ABC", Expiry: 1, Lost: 1}, Violation: steps.NonOwnerUnlock},
+		{Lock: articlelock.Compare, Bounds: steps.Bounds{Clients: "AB", Lost: 1}, Violation: steps.LeftUntilExpiry, Expect: experiments.Sometimes},
+		{Lock: articlelock.SETNX, Bounds: steps.Bounds{Clients: "AB", Lost: 1}, Violation: steps.OrphanedLock, Expect: experiments.Sometimes},
+		{Lock: articlelock.CompensatedByScript, Bounds: steps.Bounds{Clients: "ABC", Expiry: 1, Lost: 1}, Violation: steps.LeftUntilExpiry},
+		{Lock: articlelock.CompensatedByScript, Bounds: steps.Bounds{Clients: "ABC", Expiry: 1, Lost: 1}, Violation: steps.NonOwnerUnlock},
 		{
-			Lock: naive.CompensatedByDEL, Bounds: steps.Bounds{Clients: "AB", Lost: 1},
+			Lock: articlelock.CompensatedByDEL, Bounds: steps.Bounds{Clients: "AB", Lost: 1},
 			Violation: steps.NonOwnerUnlock, Expect: experiments.Sometimes,
 		},
 		{Lock: steps.V3, Bounds: steps.Bounds{Clients: "ABC", Expiry: 1, Lost: 1}, Violation: steps.LeftUntilExpiry},
 		{Lock: steps.V3, Bounds: steps.Bounds{Clients: "ABC", Expiry: 1, Lost: 1}, Violation: steps.NonOwnerUnlock},
 	},
 	Variants: append([]experiments.Variant{
-		{Name: "reply received", Run: overLossyWire(naive.Compare, "A A A A B B B B")},
+		{Name: "reply received", Run: overLossyWire(articlelock.Compare, "A A A A B B B B")},
 		{
 			Name: "lost: SETNX", Expect: experiments.Sometimes, Strategy: "naive SETNX", Fault: true,
-			Run: overLossyWire(naive.SETNX, "A? B B B B"),
+			Run: overLossyWire(articlelock.SETNX, "A? B B B B"),
 		},
 		{
 			Name: "lost: SET NX PX", Expect: experiments.Sometimes, Strategy: "SET NX PX", Fault: true,
-			Run: overLossyWire(naive.Compare, "A? B B B B"),
+			Run: overLossyWire(articlelock.Compare, "A? B B B B"),
 		},
 		{
 			Name: "lost: SET NX PX, DEL", Expect: experiments.Sometimes, Strategy: "SET NX PX, DEL", Fault: true,
-			Run: overLossyWire(naive.PlainDEL, "A? B B B B"),
+			Run: overLossyWire(articlelock.PlainDEL, "A? B B B B"),
 		},
-		{Name: "lost, compensated by script", Fault: true, Run: overLossyWire(naive.CompensatedByScript, "A? A B B B B")},
+		{Name: "lost, compensated by script", Fault: true, Run: overLossyWire(articlelock.CompensatedByScript, "A? A B B B B")},
 		{
 			Name: "lost, compensated by DEL", Expect: experiments.Sometimes, Fault: true,
-			Run: overLossyWire(naive.CompensatedByDEL, "A A B? B C C A C A C"),
+			Run: overLossyWire(articlelock.CompensatedByDEL, "A A B? B C C A C A C"),
 		},
 	}, clients.LocksOverProxies("lost", lostReplyOf)...),
 }
@@ -96,9 +96,9 @@ func (w *lossyWire) LoseReply() {
 }
 
 // overLossyWire moves the clients of a lock over a wire that can lose a reply.
-func overLossyWire(lock naive.Lock, moves string) experiments.Scenario {
+func overLossyWire(lock articlelock.Lock, moves string) experiments.Scenario {
 	return func(ctx context.Context, t *experiments.Trial) {
-		clients.MoveClients(ctx, t, newLossyWire(ctx, t, naive.Key), lock, moves)
+		clients.MoveClients(ctx, t, newLossyWire(ctx, t, articlelock.Key), lock, moves)
 	}
 }
 

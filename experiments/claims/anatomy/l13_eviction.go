@@ -12,7 +12,7 @@ import (
 	"locklab/experiments/clients"
 	"locklab/experiments/failovers"
 	"locklab/history"
-	"locklab/lockstrategy/naive"
+	"locklab/lockstrategy/articlelock"
 	"locklab/stack"
 )
 
@@ -38,7 +38,7 @@ var L13 = experiments.Experiment{
 			Name: "volatile-lru", Expect: experiments.Sometimes, Strategy: "v3", Fault: true,
 			Run: clients.OnSingle(full("volatile-lru", clients.LockKey)),
 		},
-	}, clients.NaiveVariants("allkeys-lru", clients.LostAfter(full("allkeys-lru", naive.Key))), []experiments.Variant{{
+	}, clients.NaiveVariants("allkeys-lru", clients.LostAfter(full("allkeys-lru", articlelock.Key))), []experiments.Variant{{
 		Name: "RedLock, allkeys-lru on the deciding node", Expect: experiments.Sometimes, Strategy: "v4", Fault: true, Trials: 1,
 		Run: failovers.OnDecidingNode(full("allkeys-lru", clients.NodeKey)),
 	}}),

@@ -15,7 +15,8 @@ import (
 	"locklab/experiments"
 	"locklab/experiments/clients"
 	"locklab/history"
-	"locklab/lockstrategy"
+	"locklab/lockstrategy/localqueue"
+	"locklab/versions"
 )
 
 var L14 = experiments.Experiment{
@@ -45,8 +46,8 @@ type open func(t *experiments.Trial, conn redis.UniversalClient, name string) *c
 // queued is the Redis lock. Its hand-off inside a process is shorter than by default: so each process holds the lock many
 // times, which can be counted.
 func queued(t *experiments.Trial, conn redis.UniversalClient, name string) *clients.Client {
-	handOff := lockstrategy.HandOff{Count: contenders, Time: 10 * section}
-	return clients.Open(t, name, lockstrategy.NameRedis, lockstrategy.Backends{Redis: conn, Expiry: fairLease, HandOff: handOff})
+	handOff := localqueue.HandOff{Count: contenders, Time: 10 * section}
+	return clients.Open(t, name, versions.NameRedis, versions.Backends{Redis: conn, Expiry: fairLease, HandOff: handOff})
 }
 
 func unqueued(t *experiments.Trial, conn redis.UniversalClient, name string) *clients.Client {

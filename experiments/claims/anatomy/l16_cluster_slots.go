@@ -12,6 +12,7 @@ import (
 	"locklab/experiments/clients"
 	"locklab/history"
 	"locklab/lockstrategy"
+	"locklab/lockstrategy/redislock"
 	"locklab/topology"
 )
 
@@ -49,7 +50,7 @@ func onCluster(attempt func(ctx context.Context, t *experiments.Trial, conn redi
 
 // tagged takes the lock by v3.
 func tagged(ctx context.Context, t *experiments.Trial, conn redis.UniversalClient, key string) {
-	acquire, _ := lockstrategy.Commands(key, "a client:1", clients.LongLease)
+	acquire, _ := redislock.Commands(key, "a client:1", clients.LongLease)
 	noteSlots(ctx, t, conn, keysIn(acquire))
 	a := clients.RedisLock(t, "A", conn, clients.LongLease)
 	a.Key = key
@@ -61,7 +62,7 @@ func tagged(ctx context.Context, t *experiments.Trial, conn redis.UniversalClien
 
 // untagged sends v3's script with the names of its keys, but without the braces.
 func untagged(ctx context.Context, t *experiments.Trial, conn redis.UniversalClient, key string) {
-	acquire, _ := lockstrategy.Commands(key, "a client:1", clients.LongLease)
+	acquire, _ := redislock.Commands(key, "a client:1", clients.LongLease)
 	keys := keysIn(acquire)
 	for i := range keys {
 		keys[i] = strings.NewReplacer("{", "", "}", "").Replace(keys[i].(string))

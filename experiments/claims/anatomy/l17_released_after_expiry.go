@@ -12,7 +12,7 @@ import (
 	"locklab/experiments/clients"
 	"locklab/experiments/steps"
 	"locklab/history"
-	"locklab/lockstrategy/naive"
+	"locklab/lockstrategy/articlelock"
 )
 
 var L17 = experiments.Experiment{
@@ -47,7 +47,7 @@ const (
 func monitored(work time.Duration, wanted, gap, after string) experiments.Scenario {
 	return clients.OnRedis(func(ctx context.Context, x *clients.Redis) {
 		m := startMonitor(ctx, x)
-		w := steps.New(naive.Redisson, steps.Redis{Client: x.Conn}, x.Scaled(tracedLease), "AB", x.Record)
+		w := steps.New(articlelock.Redisson, steps.Redis{Client: x.Conn}, x.Scaled(tracedLease), "AB", x.Record)
 		move := func(moves string) (executed []string) { // by the last one
 			for _, move := range steps.Moves(moves) {
 				x.Must(w.Move(ctx, move))

@@ -7,7 +7,7 @@ import (
 	"locklab/experiments/clients"
 	"locklab/experiments/steps"
 	"locklab/history"
-	"locklab/lockstrategy/naive"
+	"locklab/lockstrategy/articlelock"
 )
 
 var L18 = experiments.Experiment{
@@ -19,19 +19,19 @@ var L18 = experiments.Experiment{
 	Schedule: experiments.Schedule{Takes: time.Second},
 	Check:    history.Counter,
 	Interleavings: []experiments.Interleavings{
-		{Lock: naive.PlainDEL, Bounds: steps.Bounds{Clients: "ABC"}, Violation: steps.NonOwnerUnlock},
-		{Lock: naive.ScriptInFinally, Bounds: steps.Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}, Violation: steps.NonOwnerUnlock},
+		{Lock: articlelock.PlainDEL, Bounds: steps.Bounds{Clients: "ABC"}, Violation: steps.NonOwnerUnlock},
+		{Lock: articlelock.ScriptInFinally, Bounds: steps.Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}, Violation: steps.NonOwnerUnlock},
 		{
-			Lock: naive.UnlockInFinally, Bounds: steps.Bounds{Clients: "AB"},
+			Lock: articlelock.UnlockInFinally, Bounds: steps.Bounds{Clients: "AB"},
 			Violation: steps.NonOwnerUnlock, Expect: experiments.Sometimes,
 		},
 	},
 	Variants: []experiments.Variant{
-		{Name: "unlock only after success", Run: clients.Interleaving(naive.PlainDEL, refusedBetween)},
-		{Name: "in finally, by script", Run: clients.Interleaving(naive.ScriptInFinally, refusedBetween)},
+		{Name: "unlock only after success", Run: clients.Interleaving(articlelock.PlainDEL, refusedBetween)},
+		{Name: "in finally, by script", Run: clients.Interleaving(articlelock.ScriptInFinally, refusedBetween)},
 		{
 			Name: "in finally, by DEL", Expect: experiments.Sometimes,
-			Run: clients.Interleaving(naive.UnlockInFinally, refusedBetween),
+			Run: clients.Interleaving(articlelock.UnlockInFinally, refusedBetween),
 		},
 	},
 }

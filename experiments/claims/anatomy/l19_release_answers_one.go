@@ -7,7 +7,7 @@ import (
 	"locklab/experiments/clients"
 	"locklab/experiments/steps"
 	"locklab/history"
-	"locklab/lockstrategy/naive"
+	"locklab/lockstrategy/articlelock"
 )
 
 var L19 = experiments.Experiment{
@@ -18,20 +18,20 @@ var L19 = experiments.Experiment{
 	Schedule: experiments.Schedule{Takes: 5 * time.Second},
 	Check:    falselyReleased,
 	Interleavings: []experiments.Interleavings{
-		{Lock: naive.Compare, Bounds: steps.Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}, Violation: steps.FalseRelease},
-		{Lock: naive.RedissonOwnerFirst, Bounds: steps.Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}, Violation: steps.FalseRelease},
+		{Lock: articlelock.Compare, Bounds: steps.Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}, Violation: steps.FalseRelease},
+		{Lock: articlelock.RedissonOwnerFirst, Bounds: steps.Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}, Violation: steps.FalseRelease},
 		{Lock: steps.V3, Bounds: steps.Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}, Violation: steps.FalseRelease},
-		{Lock: naive.Redisson, Bounds: steps.Bounds{Clients: "AB", Expiry: 1}, Violation: steps.FalseRelease, Expect: experiments.Sometimes},
+		{Lock: articlelock.Redisson, Bounds: steps.Bounds{Clients: "AB", Expiry: 1}, Violation: steps.FalseRelease, Expect: experiments.Sometimes},
 	},
 	Variants: []experiments.Variant{
-		{Name: "released in time", Run: clients.Interleaving(naive.Redisson, "A A B A A …")},
-		{Name: "value compared", Run: clients.Interleaving(inFinally(naive.Compare), releasedLate)},
-		{Name: "owner checked first", Run: clients.Interleaving(inFinally(naive.RedissonOwnerFirst), releasedLate)},
+		{Name: "released in time", Run: clients.Interleaving(articlelock.Redisson, "A A B A A …")},
+		{Name: "value compared", Run: clients.Interleaving(inFinally(articlelock.Compare), releasedLate)},
+		{Name: "owner checked first", Run: clients.Interleaving(inFinally(articlelock.RedissonOwnerFirst), releasedLate)},
 		{Name: "v3's scripts", Run: clients.Interleaving(inFinally(steps.V3), releasedLate)},
-		{Name: "as printed", Expect: experiments.Sometimes, Run: clients.Interleaving(naive.Redisson, releasedLate)},
+		{Name: "as printed", Expect: experiments.Sometimes, Run: clients.Interleaving(articlelock.Redisson, releasedLate)},
 		{
 			Name: "as printed, by a refused client", Expect: experiments.Sometimes,
-			Run: clients.Interleaving(inFinally(naive.Redisson), refusedLate),
+			Run: clients.Interleaving(inFinally(articlelock.Redisson), refusedLate),
 		},
 	},
 }
@@ -44,7 +44,7 @@ const (
 )
 
 // inFinally is a lock whose refused clients release, too.
-func inFinally(lock naive.Lock) naive.Lock {
+func inFinally(lock articlelock.Lock) articlelock.Lock {
 	lock.Finally = true
 	return lock
 }

@@ -9,6 +9,7 @@ import (
 	"locklab/experiments/clients"
 	"locklab/history"
 	"locklab/lockstrategy"
+	"locklab/versions"
 )
 
 var L23 = experiments.Experiment{
@@ -20,13 +21,13 @@ var L23 = experiments.Experiment{
 	Schedule: experiments.Schedule{Alone: true, Slow: true, Takes: 27 * time.Second},
 	Check:    wrongAfterDeath,
 	Variants: []experiments.Variant{
-		{Name: "released", Run: clients.InProcess(clients.Holding{Strategy: lockstrategy.NameRedis, Lease: deadLease}, releasingHolder)},
-		deadHolder("v3", lockstrategy.NameRedis, 0, 3),
-		deadHolder("v4", lockstrategy.NameRedLock, 0, 3),
-		deadHolder("v5", lockstrategy.NameDatabase, 0, 3),
-		deadHolder("v6", lockstrategy.NameZooKeeper, 400*time.Millisecond, 1),
-		deadHolder("v7", lockstrategy.NameEtcd, 1500*time.Millisecond, 3),
-		deadHolder("v8", lockstrategy.NameMemcached, 3*time.Second, 1),
+		{Name: "released", Run: clients.InProcess(clients.Holding{Strategy: versions.NameRedis, Lease: deadLease}, releasingHolder)},
+		deadHolder("v3", versions.NameRedis, 0, 3),
+		deadHolder("v4", versions.NameRedLock, 0, 3),
+		deadHolder("v5", versions.NameDatabase, 0, 3),
+		deadHolder("v6", versions.NameZooKeeper, 400*time.Millisecond, 1),
+		deadHolder("v7", versions.NameEtcd, 1500*time.Millisecond, 3),
+		deadHolder("v8", versions.NameMemcached, 3*time.Second, 1),
 	},
 }
 

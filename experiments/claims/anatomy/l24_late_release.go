@@ -16,8 +16,10 @@ import (
 	"locklab/experiments/clients"
 	"locklab/history"
 	"locklab/lockstrategy"
+	"locklab/lockstrategy/zklock"
 	"locklab/stack"
 	"locklab/stack/faultproxy"
+	"locklab/versions"
 )
 
 var L24 = experiments.Experiment{
@@ -29,8 +31,8 @@ var L24 = experiments.Experiment{
 	Schedule: experiments.Schedule{Takes: 12 * time.Second},
 	Check:    history.Counter,
 	Variants: clients.Once(append([]experiments.Variant{
-		{Name: "DEL in time", Run: releaseOf(lockstrategy.NameRedis, sendDEL, inTime)},
-		{Name: "late DEL", Expect: experiments.Sometimes, Fault: true, Run: releaseOf(lockstrategy.NameRedis, sendDEL, late)},
+		{Name: "DEL in time", Run: releaseOf(versions.NameRedis, sendDEL, inTime)},
+		{Name: "late DEL", Expect: experiments.Sometimes, Fault: true, Run: releaseOf(versions.NameRedis, sendDEL, late)},
 	}, clients.LocksOverProxies("late", func(strategy string) experiments.Scenario { return releaseOf(strategy, ownRelease, late) })...)),
 }
 
@@ -121,10 +123,10 @@ func inTime(t *experiments.Trial, _ []*stack.Proxy, release func() error) (throu
 
 // lateHolder is A. Its release waits for an answer until long after its lease.
 func lateHolder(ctx context.Context, near *clients.Servers) *clients.Client {
-	if near.Strategy != lockstrategy.NameZooKeeper {
+	if near.Strategy != versions.NameZooKeeper {
 		return near.NewClient(ctx, "A", clients.LongLease, longTimeout)
 	}
-	z, err := lockstrategy.NewZooKeeper(near.Addrs, lockstrategy.ZooKeeperConfig{
+	z, err := zklock.New(near.Addrs, zklock.Config{
 		Timing: lockstrategy.Timing{Expiry: clients.LongLease, Request: longTimeout},
 		Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
 			conn, err := new(net.Dialer).DialContext(ctx, network, addr)

@@ -9,7 +9,7 @@ import (
 	"locklab/experiments/clients"
 	"locklab/experiments/steps"
 	"locklab/history"
-	"locklab/lockstrategy/naive"
+	"locklab/lockstrategy/articlelock"
 )
 
 var L25 = experiments.Experiment{
@@ -20,17 +20,17 @@ var L25 = experiments.Experiment{
 	Schedule: experiments.Schedule{Takes: time.Second},
 	Check:    refusedAfterLease,
 	Interleavings: []experiments.Interleavings{
-		{Lock: naive.SETNXThenEXPIRE, Bounds: steps.Bounds{Clients: "AB", Deaths: 1, Expiry: 1}, Violation: steps.NonOwnerRenewal},
+		{Lock: articlelock.SETNXThenEXPIRE, Bounds: steps.Bounds{Clients: "AB", Deaths: 1, Expiry: 1}, Violation: steps.NonOwnerRenewal},
 		{Lock: steps.V3, Bounds: steps.Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}, Violation: steps.NonOwnerRenewal},
 		{
-			Lock: naive.EXPIREByAll, Bounds: steps.Bounds{Clients: "AB", Deaths: 1},
+			Lock: articlelock.EXPIREByAll, Bounds: steps.Bounds{Clients: "AB", Deaths: 1},
 			Violation: steps.NonOwnerRenewal, Expect: experiments.Sometimes,
 		},
 	},
 	Variants: []experiments.Variant{
-		{Name: "EXPIRE by the winner only", Run: askAfterDeath(naive.SETNXThenEXPIRE, 1)},
-		{Name: "as printed, B asks once", Run: askAfterDeath(naive.EXPIREByAll, passes)},
-		{Name: "as printed, B keeps asking", Expect: experiments.Sometimes, Run: askAfterDeath(naive.EXPIREByAll, 1)},
+		{Name: "EXPIRE by the winner only", Run: askAfterDeath(articlelock.SETNXThenEXPIRE, 1)},
+		{Name: "as printed, B asks once", Run: askAfterDeath(articlelock.EXPIREByAll, passes)},
+		{Name: "as printed, B keeps asking", Expect: experiments.Sometimes, Run: askAfterDeath(articlelock.EXPIREByAll, 1)},
 		{Name: "v3's scripts", Run: askAfterDeath(steps.V3, 1)},
 	},
 }
@@ -44,7 +44,7 @@ const (
 var leaseOver = history.Mark{Name: "one lease has passed since it died"}
 
 // askAfterDeath lets A die as the holder. After each pass of time, beginning with the pass of that number, B tries once.
-func askAfterDeath(lock naive.Lock, from int) experiments.Scenario {
+func askAfterDeath(lock articlelock.Lock, from int) experiments.Scenario {
 	return clients.OnRedis(func(ctx context.Context, x *clients.Redis) {
 		attempt := func(name string) *steps.World {
 			return steps.New(lock, steps.Redis{Client: x.Conn}, clients.LongLease, name, x.Record)
@@ -96,7 +96,7 @@ func refusalsAfterDeath(trial []history.Event) (seqs []int) {
 func refusedAfterLease(trial []history.Event) (found []history.Violation) {
 	if late := refusalsAfterDeath(trial); len(late) > 0 {
 		what := fmt.Sprintf("B was refused %d times after the lease of the dead A had ended", len(late))
-		found = append(found, history.Violation{Key: naive.Key, What: what, Events: late})
+		found = append(found, history.Violation{Key: articlelock.Key, What: what, Events: late})
 	}
 	return found
 }

@@ -18,6 +18,7 @@ import (
 	"locklab/history"
 	"locklab/lockstrategy"
 	"locklab/stack"
+	"locklab/versions"
 )
 
 var C3 = experiments.Experiment{
@@ -78,7 +79,7 @@ func bySETNX(poll time.Duration) protection {
 // The actions of a process that is killed.
 var (
 	readLocked = services.NewCacheAction("read, with a lock that has a lease", func(ctx context.Context, c *services.CacheClient) error {
-		lock, err := lockstrategy.Open(lockstrategy.NameRedis, lockstrategy.Backends{Redis: c.Client, Expiry: c.Lease})
+		lock, err := versions.Open(versions.NameRedis, versions.Backends{Redis: c.Client, Expiry: c.Lease})
 		if err != nil {
 			return err
 		}

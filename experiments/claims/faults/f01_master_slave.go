@@ -11,7 +11,7 @@ import (
 	"locklab/experiments/clients"
 	"locklab/experiments/failovers"
 	"locklab/history"
-	"locklab/lockstrategy/naive"
+	"locklab/lockstrategy/articlelock"
 )
 
 var F01 = experiments.Experiment{
@@ -30,7 +30,7 @@ var F01 = experiments.Experiment{
 }
 
 // lostAtFailover is a naive lock whose holder works while the master is killed before it has replicated the lock.
-func lostAtFailover(lock naive.Lock) experiments.Scenario {
+func lostAtFailover(lock articlelock.Lock) experiments.Scenario {
 	return func(ctx context.Context, t *experiments.Trial) {
 		x := failovers.MasterSlave(ctx, t)
 		x.CutReplication(ctx, x.Replicas...)

@@ -12,8 +12,8 @@ import (
 	"locklab/experiments/clients"
 	"locklab/experiments/failovers"
 	"locklab/history"
-	"locklab/lockstrategy"
 	"locklab/stack"
+	"locklab/versions"
 )
 
 var F06 = experiments.Experiment{
@@ -43,7 +43,7 @@ var F06 = experiments.Experiment{
 			Name: "database, log written once a second", Expect: experiments.Sometimes, Strategy: "v5", Fault: true,
 			Needs: []experiments.Need{experiments.MariaDB}, Run: restartDatabase("0"),
 		},
-	}, disks("ZooKeeper", "v6", lockstrategy.NameZooKeeper, restartZooKeeper), disks("etcd", "v7", lockstrategy.NameEtcd, restartEtcd)),
+	}, disks("ZooKeeper", "v6", versions.NameZooKeeper, restartZooKeeper), disks("etcd", "v7", versions.NameEtcd, restartEtcd)),
 }
 
 // disks are a server that restarts with its disk, and the leader of three that loses it.

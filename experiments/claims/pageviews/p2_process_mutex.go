@@ -8,7 +8,7 @@ import (
 	"locklab/experiments/clients"
 	"locklab/experiments/services"
 	"locklab/history"
-	"locklab/lockstrategy"
+	"locklab/versions"
 )
 
 var P2 = experiments.Experiment{
@@ -39,8 +39,8 @@ func setBack(ctx context.Context, t *experiments.Trial) {
 		counter = value
 		h.Record(history.Event{Kind: history.Write, Key: "counter, by " + h.Name, Value: value})
 	}
-	a := clients.Open(t, "A", lockstrategy.NameProcess, lockstrategy.Backends{})
-	b := clients.Open(t, "B", lockstrategy.NameProcess, lockstrategy.Backends{})
+	a := clients.Open(t, "A", versions.NameProcess, versions.Backends{})
+	b := clients.Open(t, "B", versions.NameProcess, versions.Backends{})
 	a.Key, b.Key = "the mutex of A", "the mutex of B"
 	slow := b.Acquire(ctx)
 	old := read(slow)

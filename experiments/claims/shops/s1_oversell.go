@@ -13,8 +13,8 @@ import (
 	"locklab/experiments/clients"
 	"locklab/experiments/services"
 	"locklab/history"
-	"locklab/lockstrategy"
 	"locklab/shop"
+	"locklab/versions"
 )
 
 var S1 = experiments.Experiment{
@@ -29,18 +29,18 @@ var S1 = experiments.Experiment{
 	},
 	Check: clients.Any(history.Winners, clients.Noted(soldTooMany), clients.Noted(stockIsWrong)),
 	Variants: []experiments.Variant{
-		{Name: "v1, one buyer at a time", Run: services.InShop(lockstrategy.NameNone, 1, oneAfterTheOther)},
-		{Name: "v1", Expect: experiments.Sometimes, Run: services.InShop(lockstrategy.NameNone, 1, lastPiece(services.LetIn, buy))},
-		{Name: "v2", Expect: experiments.Sometimes, Run: services.InShop(lockstrategy.NameProcess, 1, lastPiece(services.LetIn, buy))},
-		lockedSale("v3", lockstrategy.NameRedis),
-		lockedSale("v4", lockstrategy.NameRedLock),
-		lockedSale("v5", lockstrategy.NameDatabase),
-		lockedSale("v6", lockstrategy.NameZooKeeper),
-		lockedSale("v7", lockstrategy.NameEtcd),
-		lockedSale("v8", lockstrategy.NameMemcached),
+		{Name: "v1, one buyer at a time", Run: services.InShop(versions.NameNone, 1, oneAfterTheOther)},
+		{Name: "v1", Expect: experiments.Sometimes, Run: services.InShop(versions.NameNone, 1, lastPiece(services.LetIn, buy))},
+		{Name: "v2", Expect: experiments.Sometimes, Run: services.InShop(versions.NameProcess, 1, lastPiece(services.LetIn, buy))},
+		lockedSale("v3", versions.NameRedis),
+		lockedSale("v4", versions.NameRedLock),
+		lockedSale("v5", versions.NameDatabase),
+		lockedSale("v6", versions.NameZooKeeper),
+		lockedSale("v7", versions.NameEtcd),
+		lockedSale("v8", versions.NameMemcached),
 		{
 			Name: "v3, released before the COMMIT", Expect: experiments.Sometimes, Needs: []experiments.Need{experiments.MariaDB},
-			Run: inMariaDBShop(lockstrategy.NameRedis, 1, releasedBeforeCommit),
+			Run: inMariaDBShop(versions.NameRedis, 1, releasedBeforeCommit),
 		},
 		{Name: "conditional UPDATE", Run: services.InShop("", 1, lastPiece(services.KeptOut, buyAtomic))},
 		{
@@ -49,7 +49,7 @@ var S1 = experiments.Experiment{
 		},
 		{
 			Name: "1000 buyers, 100 pieces", Needs: []experiments.Need{experiments.MariaDB},
-			Run: inMariaDBShop(lockstrategy.NameRedis, 0, flashSale),
+			Run: inMariaDBShop(versions.NameRedis, 0, flashSale),
 		},
 	},
 }

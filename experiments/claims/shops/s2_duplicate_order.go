@@ -9,8 +9,8 @@ import (
 	"locklab/experiments/clients"
 	"locklab/experiments/services"
 	"locklab/history"
-	"locklab/lockstrategy"
 	"locklab/shop"
+	"locklab/versions"
 )
 
 var S2 = experiments.Experiment{
@@ -22,17 +22,17 @@ var S2 = experiments.Experiment{
 	Check:    clients.Any(history.Winners, clients.Noted(otherAnswer)),
 	Variants: []experiments.Variant{
 		{Name: "submitted once", Run: services.InShop("", 5, submittedOnce)},
-		{Name: "no guard", Expect: experiments.Sometimes, Run: services.InShop(lockstrategy.NameNone, 5, submittedTwice(submit(false)))},
+		{Name: "no guard", Expect: experiments.Sometimes, Run: services.InShop(versions.NameNone, 5, submittedTwice(submit(false)))},
 		{
 			Name: "check, no lock", Expect: experiments.Sometimes,
-			Run: services.InShop(lockstrategy.NameNone, 5, submittedBeside(services.LetIn, submit(true))),
+			Run: services.InShop(versions.NameNone, 5, submittedBeside(services.LetIn, submit(true))),
 		},
 		{
 			Name: "v3, no check, the second comes later", Expect: experiments.Sometimes,
-			Run: services.InShop(lockstrategy.NameRedis, 5, submittedTwice(submit(false))),
+			Run: services.InShop(versions.NameRedis, 5, submittedTwice(submit(false))),
 		},
-		{Name: "v3 and check", Run: services.InShop(lockstrategy.NameRedis, 5, submittedBeside(services.KeptOut, submit(true)))},
-		{Name: "v3 and check, the second comes later", Run: services.InShop(lockstrategy.NameRedis, 5, submittedTwice(submit(true)))},
+		{Name: "v3 and check", Run: services.InShop(versions.NameRedis, 5, submittedBeside(services.KeptOut, submit(true)))},
+		{Name: "v3 and check, the second comes later", Run: services.InShop(versions.NameRedis, 5, submittedTwice(submit(true)))},
 		{Name: "unique key", Run: services.InShop("", 5, submittedUnique)},
 		{Name: "idempotency key", Run: services.InShop("", 5, submittedWithKey)},
 	},

@@ -8,8 +8,8 @@ import (
 	"locklab/experiments"
 	"locklab/experiments/services"
 	"locklab/history"
-	"locklab/lockstrategy"
 	"locklab/shop"
+	"locklab/versions"
 )
 
 var S4 = experiments.Experiment{
@@ -20,16 +20,16 @@ var S4 = experiments.Experiment{
 	Schedule: experiments.Schedule{Takes: 4 * time.Second},
 	Check:    paidAndCancelled,
 	Variants: []experiments.Variant{
-		{Name: "read and write, one after the other", Run: services.InShop(lockstrategy.NameNone, 1, paidThenCancelled)},
+		{Name: "read and write, one after the other", Run: services.InShop(versions.NameNone, 1, paidThenCancelled)},
 		{
 			Name: "read and write", Expect: experiments.Sometimes,
-			Run: services.InShop(lockstrategy.NameNone, 1, payBesideCancel(services.LetIn, readAndWrite)),
+			Run: services.InShop(versions.NameNone, 1, payBesideCancel(services.LetIn, readAndWrite)),
 		},
 		{
 			Name: "process mutex", Expect: experiments.Sometimes,
-			Run: services.InShop(lockstrategy.NameProcess, 1, payBesideCancel(services.LetIn, readAndWrite)),
+			Run: services.InShop(versions.NameProcess, 1, payBesideCancel(services.LetIn, readAndWrite)),
 		},
-		{Name: "v3", Run: services.InShop(lockstrategy.NameRedis, 1, payBesideCancel(services.KeptOut, readAndWrite))},
+		{Name: "v3", Run: services.InShop(versions.NameRedis, 1, payBesideCancel(services.KeptOut, readAndWrite))},
 		{Name: "conditional UPDATE", Run: services.InShop("", 1, payBesideCancel(services.KeptOut, conditionalState))},
 	},
 }

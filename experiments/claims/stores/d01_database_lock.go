@@ -10,6 +10,7 @@ import (
 	"locklab/experiments/clients"
 	"locklab/history"
 	"locklab/lockstrategy"
+	"locklab/lockstrategy/session"
 )
 
 var D01 = experiments.Experiment{
@@ -47,8 +48,8 @@ func selectedRows(ctx context.Context, x *clients.MariaDB) clients.DatabasePair 
 	x.Execute(ctx, "INSERT INTO row_locks VALUES (?)", clients.LockKey)
 	a, b := x.Pool(x.Open(ctx)), x.Pool(x.Open(ctx))
 	return clients.DatabasePair{
-		A: clients.NewClient(x.Trial, "A", selectedRow{a, lockstrategy.NewKeeper()}),
-		B: clients.NewClient(x.Trial, "B", selectedRow{b, lockstrategy.NewKeeper()}), Pool: a,
+		A: clients.NewClient(x.Trial, "A", selectedRow{a, session.NewKeeper()}),
+		B: clients.NewClient(x.Trial, "B", selectedRow{b, session.NewKeeper()}), Pool: a,
 	}
 }
 
@@ -74,8 +75,8 @@ func anyOf(_ context.Context, pool *sql.DB) (clients.Connection, func() error, e
 
 // selectedRow is the lock of SELECT … FOR UPDATE: a transaction has it.
 type selectedRow struct {
-	pool     *sql.DB
-	keeper *lockstrategy.Keeper
+	pool   *sql.DB
+	keeper *session.Keeper
 }
 
 // Acquire makes one attempt.
@@ -92,6 +93,6 @@ func (s selectedRow) Acquire(ctx context.Context, key string, options ...lockstr
 	if err := tx.QueryRowContext(ctx, "SELECT name FROM row_locks WHERE name = ? FOR UPDATE NOWAIT", key).Scan(&name); err != nil {
 		return nil, errors.Join(lockstrategy.ErrTaken, err, tx.Rollback())
 	}
-	commit := lockstrategy.ReleaseFunc(func(context.Context) error { return tx.Commit() })
-	return s.keeper.Keep(ctx, request, lockstrategy.Grant{Key: key, Asked: time.Now(), Owner: commit})
+	commit := session.ReleaseFunc(func(context.Context) error { return tx.Commit() })
+	return s.keeper.Keep(ctx, request, session.Grant{Key: key, Asked: time.Now(), Owner: commit})
 }

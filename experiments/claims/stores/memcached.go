@@ -11,8 +11,8 @@ import (
 
 	"locklab/experiments"
 	"locklab/experiments/clients"
-	"locklab/lockstrategy"
 	"locklab/stack"
+	"locklab/versions"
 )
 
 // cacheServer is one Memcached server.
@@ -39,7 +39,7 @@ func (m *cacheServer) Connect() *memcache.Client {
 
 // NewClient returns a client of the lock in Memcached (v8), as in a process of its own.
 func (m *cacheServer) NewClient(name string, lease time.Duration) *clients.Client {
-	return clients.Open(m.Trial, name, lockstrategy.NameMemcached, lockstrategy.Backends{Memcached: m.Connect(), Expiry: lease})
+	return clients.Open(m.Trial, name, versions.NameMemcached, versions.Backends{Memcached: m.Connect(), Expiry: lease})
 }
 
 // AwaitFree waits until the server has no item under clients.LockKey.

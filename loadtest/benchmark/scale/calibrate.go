@@ -14,7 +14,7 @@ const (
 	busyKeys  = 16    // keys that keep all processors of a small machine busy
 )
 
-// The bounds of a turn of our lock (lockstrategy.HandOff).
+// The bounds of a turn of our lock (localqueue.HandOff).
 const (
 	turnLeases = 128
 	turnTime   = 100 * time.Millisecond

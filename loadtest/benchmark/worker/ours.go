@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 
-	"locklab/lockstrategy"
+	"locklab/lockstrategy/localqueue"
 	"locklab/topology"
+	"locklab/versions"
 )
 
 // bare ends the name of a lock without its cohort.
@@ -19,28 +20,28 @@ type own struct {
 }
 
 var ours = map[string]own{
-	"ours":    {strategy: lockstrategy.NameRedis},
-	"ours-1":  {strategy: lockstrategy.NameRedis, handOff: 1},
-	"ours-4":  {strategy: lockstrategy.NameRedis, handOff: 4},
-	"ours-16": {strategy: lockstrategy.NameRedis, handOff: 16},
-	"bare":    {strategy: lockstrategy.NameRedis, bare: true},
-	"redlock": {strategy: lockstrategy.NameRedLock},
-	"v5":      {strategy: lockstrategy.NameDatabase},
-	"v6":      {strategy: lockstrategy.NameZooKeeper},
-	"v7":      {strategy: lockstrategy.NameEtcd},
-	"v8":      {strategy: lockstrategy.NameMemcached},
+	"ours":    {strategy: versions.NameRedis},
+	"ours-1":  {strategy: versions.NameRedis, handOff: 1},
+	"ours-4":  {strategy: versions.NameRedis, handOff: 4},
+	"ours-16": {strategy: versions.NameRedis, handOff: 16},
+	"bare":    {strategy: versions.NameRedis, bare: true},
+	"redlock": {strategy: versions.NameRedLock},
+	"v5":      {strategy: versions.NameDatabase},
+	"v6":      {strategy: versions.NameZooKeeper},
+	"v7":      {strategy: versions.NameEtcd},
+	"v8":      {strategy: versions.NameMemcached},
 }
 
 // open connects and opens the strategy.
 func (o own) open(s servers) (Lock, func() error, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), connects)
 	defer cancel()
-	b := lockstrategy.Backends{Redis: s.redis, Nodes: s.nodes, HandOff: lockstrategy.HandOff{Count: o.handOff}}
+	b := versions.Backends{Redis: s.redis, Nodes: s.nodes, HandOff: localqueue.HandOff{Count: o.handOff}}
 	disconnect, err := o.connect(ctx, s.backend, &b)
 	if err != nil {
 		return nil, nil, err
 	}
-	opened, err := lockstrategy.Open(o.strategy, b)
+	opened, err := versions.Open(o.strategy, b)
 	if err != nil {
 		return nil, nil, errors.Join(err, disconnect())
 	}
@@ -59,7 +60,7 @@ func (o own) open(s servers) (Lock, func() error, error) {
 }
 
 // connect opens what the strategy needs beside Redis, with the app's own settings.
-func (o own) connect(ctx context.Context, addr string, b *lockstrategy.Backends) (disconnect func() error, err error) {
+func (o own) connect(ctx context.Context, addr string, b *versions.Backends) (disconnect func() error, err error) {
 	if addr == "" {
 		return func() error { return nil }, nil
 	}

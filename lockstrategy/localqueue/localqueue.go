@@ -1,0 +1,107 @@
+package localqueue
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"locklab/lockstrategy"
+)
+
+// Cohort puts one first-in-first-out queue per key in front of a strategy ("lock cohorting", Dice, Marathe, Shavit 2012). Only the
+// first caller of a queue competes: a process is one contender, whatever its load. On release the lease is handed off to the next
+// caller, without a request to the server, within the bounds of [HandOff]. Then the key goes back, and the process leaves it alone for a
+// moment so that other processes that wait get it first (see [Yielder]).
+//
+// A caller that acquires a key under the context of its own lease on that key enters again, without a request. The options
+// then change nothing.
+//
+// A cohort knows the sequence of its own process's callers only. When the strategy is unavailable for the caller that competes, every
+// caller in the queue gets that error immediately. Otherwise each of them would wait for a timeout, one after the other.
+//
+// [TryOnce] gets [ErrTaken] while another caller of the process holds the key, competes for it or releases it. Otherwise it asks the
+// server, without the pause.
+type Queue struct {
+	strategy lockstrategy.Strategy
+	bounds   HandOff
+
+	mu     sync.Mutex
+	lines  map[string]*line
+	closed bool
+}
+
+// HandOff bounds how long a process may keep a key among its own callers before other processes get their turn. Zero fields mean
+// the defaults ("Sustained" in docs/benchmark.md). The bounds are checked at a release: a holder that keeps the lease longer is not
+// interrupted.
+type HandOff struct {
+	Count int           // leases in a row; 0: 128, 1: no hand-off. Where there are fencing tokens a turn has 256 at most
+	Time  time.Duration // since the key came to the process; 0: 100 ms
+}
+
+// NewCohort puts a cohort in front of strategy.
+func New(strategy lockstrategy.Strategy, bounds HandOff) (*Queue, error) {
+	if bounds.Count < 0 || bounds.Time < 0 {
+		return nil, fmt.Errorf("lock: hand-off of %d leases in %s: the bounds are positive", bounds.Count, bounds.Time)
+	}
+	bounds = HandOff{Count: cmp.Or(bounds.Count, 128), Time: cmp.Or(bounds.Time, 100*time.Millisecond)}
+	return &Queue{strategy: strategy, bounds: bounds, lines: make(map[string]*line)}, nil
+}
+
+// Acquire waits until the caller is the first of key's queue. Then it takes the lease that is handed off to it, or competes.
+func (c *Queue) Acquire(ctx context.Context, key string, options ...lockstrategy.Option) (*lockstrategy.Lease, error) {
+	if lease := c.enterAgain(ctx, key); lease != nil {
+		return lease, nil
+	}
+	request, err := lockstrategy.NewRequest(options...)
+	if err != nil {
+		return nil, lockstrategy.NotAcquired(key, err)
+	}
+	wait, cancel := request.Within(ctx)
+	defer cancel()
+	cl := &caller{ctx: ctx, wait: wait, key: key, request: request, options: options, ready: make(chan answer, 1)}
+	return c.acquire(cl)
+}
+
+// enterAgain returns one more lease for a caller that holds key already, or nil.
+func (c *Queue) enterAgain(ctx context.Context, key string) *lockstrategy.Lease {
+	h, _ := ctx.Value(holderKey{c, key}).(*holder)
+	if h == nil || ctx.Err() != nil {
+		return nil
+	}
+	for n := h.entries.Load(); n > 0 && h.ctx.Err() == nil; n = h.entries.Load() {
+		if h.entries.CompareAndSwap(n, n+1) {
+			return h.again(ctx)
+		}
+	}
+	return nil
+}
+
+// holderKey finds a caller's holder in the context of its lease.
+type holderKey struct {
+	queue *Queue
+	key   string
+}
+
+// Waiting returns how many callers wait in all queues. A caller that competes or holds is not counted.
+func (c *Queue) Waiting() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := 0
+	for _, q := range c.lines {
+		n += q.callers.Len()
+	}
+	return n
+}
+
+// Close ends the wait of every caller in a queue. Callers that arrive from now on get [ErrUnavailable]. Leases that are held stay held, can
+// be entered again, and can be released. Close does not close the strategy, which a caller may be asking.
+func (c *Queue) Close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	for key, q := range c.lines {
+		q.failAll(lockstrategy.NotAcquired(key, lockstrategy.ErrClosed))
+	}
+}

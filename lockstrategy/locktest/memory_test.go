@@ -1,0 +1,183 @@
+package locktest_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+	"testing"
+	"time"
+
+	"locklab/internal/testlocks"
+	"locklab/lockstrategy"
+	"locklab/lockstrategy/locktest"
+	"locklab/lockstrategy/session"
+)
+
+// store is a lock server in this process.
+type store struct {
+	mu     sync.Mutex
+	locks  map[string]held
+	number uint64
+	defect string // empty: none
+}
+
+type held struct {
+	owner   string
+	expires time.Time
+}
+
+// memoryLock is a strategy over a store: the smallest that keeps the contract. A new strategy can begin as a copy.
+type memoryLock struct {
+	*store
+	lease   time.Duration
+	keeper  *session.Keeper
+	sent    int
+	crashed bool
+}
+
+// Acquire asks every millisecond: this store notifies nobody.
+func (m *memoryLock) Acquire(ctx context.Context, key string, options ...lockstrategy.Option) (*lockstrategy.Lease, error) {
+	request, err := lockstrategy.NewRequest(options...)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", lockstrategy.ErrNotAcquired, err)
+	}
+	return m.keeper.Acquire(ctx, key, request, nil, func(context.Context) (*session.Grant, time.Duration, error) {
+		o := &memoryOwner{memoryLock: m, Polled: session.Polled(time.Millisecond), key: key, name: m.keeper.NewName()}
+		g := &session.Grant{Key: key, Asked: time.Now(), Owner: o}
+		g.Expiry, g.Renewed = request.Lease(m.lease)
+		o.expiry = g.Expiry
+		taken := false
+		err := m.ask(func() {
+			if h, ok := m.locks[key]; ok && time.Now().Before(h.expires) {
+				taken = true
+				return
+			}
+			m.number++
+			g.Number = m.number
+			m.locks[key] = held{o.name, time.Now().Add(g.Expiry)}
+		})
+		switch {
+		case err != nil:
+			return nil, 0, err
+		case taken:
+			return nil, session.Jitter(time.Millisecond), lockstrategy.OtherHolder{}
+		case m.defect == "its tokens do not grow":
+			g.Number = 1
+		}
+		return g, 0, nil
+	})
+}
+
+// memoryOwner is one call of Acquire.
+type memoryOwner struct {
+	*memoryLock
+	session.Polled // those that wait poll
+	key, name      string
+	expiry         time.Duration
+}
+
+// Renew implements Owner.
+func (o *memoryOwner) Renew(context.Context) error {
+	return o.own(func() {
+		if o.defect != "it renews nothing" {
+			o.locks[o.key] = held{o.name, time.Now().Add(o.expiry)}
+		}
+	})
+}
+
+// Release implements Owner.
+func (o *memoryOwner) Release(context.Context) error { return o.own(func() { delete(o.locks, o.key) }) }
+
+func (o *memoryOwner) own(change func()) (err error) {
+	failed := o.ask(func() {
+		if o.locks[o.key].owner != o.name && o.defect != "it frees another's lock" {
+			err = fmt.Errorf("%w: %s", lockstrategy.ErrGone, o.key)
+			return
+		}
+		change()
+	})
+	return errors.Join(failed, err)
+}
+
+// ask is a request to the store.
+func (m *memoryLock) ask(request func()) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.crashed {
+		return fmt.Errorf("%w: it has crashed", lockstrategy.ErrUnavailable)
+	}
+	m.sent++
+	request()
+	return nil
+}
+
+// The store needs no time but that of a bubble.
+func TestMemoryConforms(t *testing.T) {
+	t.Parallel()
+	for name, cohort := range testlocks.AloneAndQueued {
+		t.Run(name, func(t *testing.T) {
+			locktest.RunInBubbles(t, func(*testing.T) locktest.Backend { return memoryBackend(cohort) })
+		})
+	}
+}
+
+// memoryDefect is the variable that gives the stores of a process a defect.
+const memoryDefect = "LOCKLAB_TEST_DEFECT"
+
+// A lock with one defect does not conform. TestNoLockIsCaught has a lock that excludes nobody.
+func TestTheSuiteFindsADefect(t *testing.T) {
+	if os.Getenv(memoryDefect) != "" {
+		t.Skip("this process has a defect itself")
+	}
+	for defect, promise := range map[string]string{
+		"it frees another's lock": "a_lease_that_the_server_has_forgotten", "it renews nothing": "a_living_holder_keeps",
+		"its tokens do not grow": "fencing_tokens_grow",
+	} {
+		t.Run(defect, func(t *testing.T) {
+			t.Parallel()
+			suite := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestMemoryConforms$/^alone$", "-test.timeout=5m")
+			suite.Env = append(os.Environ(), memoryDefect+"="+defect)
+			found, err := suite.CombinedOutput()
+			if err == nil || !bytes.Contains(found, []byte("--- FAIL: TestMemoryConforms/alone/"+promise)) {
+				t.Errorf("the suite says %v: %s", err, found)
+			}
+		})
+	}
+}
+
+func memoryBackend(cohort bool) locktest.Backend {
+	s := &store{locks: make(map[string]held), defect: os.Getenv(memoryDefect)}
+	return locktest.Backend{
+		Fenced: true, Cohort: cohort, Yields: cohort,
+		Open: func(t *testing.T, settings locktest.Settings) locktest.Client {
+			m := &memoryLock{store: s, lease: settings.Lease, keeper: session.NewKeeper()}
+			return locktest.Client{
+				Opened: testlocks.Opened(t, cohort, m, func() error { m.keeper.Close(); return nil }, settings.HandOff),
+				Crash:  func() { s.change(func() { m.crashed = true }) },
+				Sent:   func() (n int) { s.change(func() { n = m.sent }); return n },
+			}
+		},
+		Server: &locktest.Server{
+			Entries: func(_ *testing.T, key string) (all []string) {
+				s.change(func() {
+					if h, ok := s.locks[key]; ok && time.Now().Before(h.expires) {
+						all = append(all, h.owner)
+					}
+				})
+				return all
+			},
+			Forget:      func(_ *testing.T, key string) { s.change(func() { delete(s.locks, key) }) },
+			ForgetToken: func(*testing.T, string) {}, // it cannot lose it
+		},
+	}
+}
+
+func (s *store) change(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f()
+}

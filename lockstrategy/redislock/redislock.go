@@ -1,0 +1,267 @@
+package redislock
+
+import (
+	"context"
+	_ "embed" // the scripts
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"locklab/internal/replies"
+	"locklab/lockstrategy"
+	"locklab/lockstrategy/redislock/pubsub"
+	"locklab/lockstrategy/session"
+)
+
+var (
+	//go:embed acquire.lua
+	acquireSource string
+	//go:embed renew.lua
+	renewSource string
+	//go:embed release.lua
+	releaseSource string
+)
+
+// Redis is a lock on one Redis: a single server, a master, or the key's master in a cluster. It speaks the wire protocol of
+// Redisson's RLock (A1), so Java services can use the same locks.
+//
+// There may be two holders when one pauses past its lease or ignores its context. There may be two when the server loses the key:
+// in a failover, a restart with data loss, an eviction, or a clock jump. A key may be deleted by hand.
+// Callers compete on the server without a queue: a [Cohort] queues those of one process.
+type Lock struct {
+	client redis.UniversalClient
+	timing lockstrategy.Timing
+	keeper *session.Keeper
+	hub    *pubsub.Hub
+
+	acquireScript, renewScript, releaseScript *redis.Script
+}
+
+// NewRedis returns a lock on client. Close it before client.
+// The client must let a context bound its commands (ContextTimeoutEnabled), or [Timing.Request] bounds nothing. It must not
+// repeat commands (MaxRetries: -1): a release that was executed twice says [ErrGone].
+func New(client redis.UniversalClient, timing lockstrategy.Timing) (*Lock, error) {
+	timing, err := timing.WithDefaults()
+	if err != nil {
+		return nil, err
+	}
+	_, cluster := client.(*redis.ClusterClient)
+	return &Lock{
+		client: client, timing: timing, keeper: session.NewKeeper(), hub: pubsub.New(client, cluster),
+		acquireScript: redis.NewScript(acquireSource), renewScript: redis.NewScript(renewSource), releaseScript: redis.NewScript(releaseSource),
+	}, nil
+}
+
+// Close ends the subscriptions and the repeated releases. Callers that wait, or ask from now on, get [ErrUnavailable]. Leases that
+// are held stay held, and can be released.
+func (r *Lock) Close() error {
+	r.keeper.Close()
+	r.hub.Close()
+	return nil
+}
+
+// Process begins the name of each owner.
+func (r *Lock) Process() string { return r.keeper.Process }
+
+const (
+	pollInterval = 50 * time.Millisecond // the longest pause of a caller that is not notified (TestAWaiterThatIsNotSubscribedPolls)
+	longestWait  = time.Second           // the longest wait for a message, which may get lost
+)
+
+// Acquire tries. While another holds key it waits for a message, or until the other's lease ends, and tries again.
+func (r *Lock) Acquire(ctx context.Context, key string, options ...lockstrategy.Option) (*lockstrategy.Lease, error) {
+	request, err := lockstrategy.NewRequest(options...)
+	if err == nil {
+		err = checkKey(key)
+	}
+	if err != nil {
+		return nil, lockstrategy.NotAcquired(key, err)
+	}
+	o := &owner{lock: r, key: key, name: r.keeper.NewName(), wake: make(chan struct{}, 1)}
+	o.expiry, o.renewed = request.Lease(r.timing.Expiry)
+	defer o.stopListening()
+	return r.keeper.Acquire(ctx, key, request, o.wake, o.try)
+}
+
+// owner is one call of Acquire, and the owner of its grant. No other call has its name, so a request that the server executes
+// twice is harmless. A second acquire grants again, with a newer number. A second release frees nothing more, but answers [ErrGone].
+type owner struct {
+	lock      *Lock
+	key, name string
+	expiry    time.Duration
+	renewed   bool
+
+	wake   chan struct{} // a message came, or may have been missed
+	heard  atomic.Bool   // one did since the last try
+	unhear func()        // ends the subscription; nil: there is none
+	others atomic.Int64  // processes that the release has notified; below 0: unknown
+}
+
+// ---- Acquire ----
+
+// try asks the server once. A refusal says for how long to wait for a message.
+func (o *owner) try(ctx context.Context) (*session.Grant, time.Duration, error) {
+	g := session.Grant{Key: o.key, Asked: time.Now(), Expiry: o.expiry, Renewed: o.renewed, Owner: o}
+	reply, err := o.run(ctx, o.lock.acquireScript, []string{o.key, grantKey(o.key)}, o.expiry.Milliseconds(), o.name)
+	switch {
+	case replies.NotNow(err):
+		return nil, pollInterval, o.wrap("acquire", err)
+	case err != nil:
+		if replies.MayHaveRun(err) {
+			o.lock.keeper.GiveBack(g)
+		}
+		return nil, 0, o.wrap("acquire", err)
+	case reply[0] > 0:
+		g.Number = uint64(reply[0])
+		return &g, 0, nil
+	}
+	left := time.Duration(reply[1]+1) * time.Millisecond // Redis rounds down; 0: the other's key has no expiry
+	return nil, o.timeToWait(left), lockstrategy.OtherHolder{Left: left}
+}
+
+// timeToWait is the longest time to the next try. The first refusal subscribes. A caller that was not woken since its last try polls:
+// perhaps the holder's process may not publish, or this one not subscribe.
+func (o *owner) timeToWait(left time.Duration) time.Duration {
+	silent := o.unhear != nil && !o.heard.Swap(false)
+	if o.unhear == nil {
+		o.unhear = o.lock.hub.Listen(ChannelOf(o.key), func(bool) {
+			o.heard.Store(true)
+			session.Wake(o.wake)
+		})
+	}
+	most := longestWait
+	if silent {
+		most = session.Jitter(pollInterval)
+	}
+	if left > 0 {
+		most = min(most, left)
+	}
+	return most
+}
+
+func (o *owner) stopListening() {
+	if o.unhear != nil {
+		o.unhear()
+	}
+}
+
+// ---- Keep ----
+
+// Renew implements [Owner].
+func (o *owner) Renew(ctx context.Context) error {
+	var extension time.Duration // 0: the script only asks whether the owner still holds the key
+	if o.renewed {
+		extension = o.expiry
+	}
+	reply, err := o.run(ctx, o.lock.renewScript, []string{o.key}, extension.Milliseconds(), o.name)
+	switch {
+	case err != nil:
+		return o.wrap("renew", err)
+	case reply[0] == 0:
+		return fmt.Errorf("%w: %s", lockstrategy.ErrGone, o.key)
+	}
+	return nil
+}
+
+// Watch implements [Watcher].
+func (o *owner) Watch(notify func(released bool)) (stop func()) {
+	return o.lock.hub.Listen(ChannelOf(o.key), notify)
+}
+
+// ---- Release ----
+
+// Release implements [Owner]. The script publishes the release, and says how many processes received that.
+func (o *owner) Release(ctx context.Context) error {
+	channel := ChannelOf(o.key)
+	receives := o.lock.hub.Publishing(channel)
+	reply, err := o.run(ctx, o.lock.releaseScript, []string{o.key}, o.name, o.lock.hub.PublishCommand(), channel)
+	if err != nil {
+		return o.wrap("release", err)
+	}
+	others := reply[1]
+	if receives && others > 0 {
+		others-- // this process
+	}
+	o.others.Store(others)
+	if reply[0] == 0 {
+		return fmt.Errorf("%w: %s, when it was released", lockstrategy.ErrGone, o.key)
+	}
+	return nil
+}
+
+// Others implements [Yielder]. A user who may not publish does not learn how many others wait.
+func (o *owner) Others() int { return int(o.others.Load()) }
+
+// Yield implements [Yielder]. It lets as many releases by others pass as its own has notified processes.
+func (o *owner) Yield(ctx context.Context) {
+	n := o.Others()
+	if n < 0 {
+		session.Polled(pollInterval).Yield(ctx)
+		return
+	}
+	o.lock.hub.Yield(ctx, ChannelOf(o.key), n, func() bool {
+		ctx, cancel := context.WithTimeout(ctx, o.lock.timing.Request)
+		defer cancel()
+		return o.lock.client.Exists(ctx, o.key).Val() > 0
+	})
+}
+
+// ---- The wire ----
+
+// run executes a script once, whatever becomes of ctx: an answer must not get lost.
+func (o *owner) run(ctx context.Context, script *redis.Script, keys []string, args ...any) ([]int64, error) {
+	ctx, cancel := context.WithTimeout(replies.SendOnce(context.WithoutCancel(ctx)), o.lock.timing.Request)
+	defer cancel()
+	return script.Run(ctx, o.lock.client, keys, args...).Int64Slice()
+}
+
+// wrap explains the error of a script.
+func (o *owner) wrap(what string, err error) error {
+	if redis.HasErrorPrefix(err, "WRONGTYPE") {
+		return fmt.Errorf("%w: %s: %s is no lock of this kind, but perhaps another library's, or its token counter %s is no number: "+
+			"delete what is wrong: %w", lockstrategy.ErrUnavailable, what, o.key, grantKey(o.key), err)
+	}
+	return fmt.Errorf("%w: %s: %w", lockstrategy.ErrUnavailable, what, replies.Explain(err))
+}
+
+// TryNotify implements a step of [Probe].
+func (r *Lock) TryNotify(ctx context.Context, key string) error {
+	ctx, cancel := context.WithTimeout(ctx, r.timing.Request)
+	defer cancel()
+	return r.hub.Try(ctx, ChannelOf(key))
+}
+
+// grantKey is the key of the number of a lock's last grant, of which fencing tokens are made.
+func grantKey(key string) string { return prefixed(GrantPrefix, key) }
+
+// grantPrefix begins the keys of the numbers of last grants.
+const GrantPrefix = "locklab_grant"
+
+// channelOf names the channel on which the release of key is published.
+func ChannelOf(key string) string { return prefixed("redisson_lock__channel", key) }
+
+// prefixed builds a name in the cluster slot of key, as Redisson does.
+func prefixed(prefix, key string) string {
+	if strings.Contains(key, "{") {
+		return prefix + ":" + key
+	}
+	return prefix + ":{" + key + "}"
+}
+
+// checkKey refuses keys with braces that are no tag. In a cluster their counter and channel would lie in another slot, and Redisson's too.
+// It refuses them on every topology, so that a key that works on one works on all.
+func checkKey(key string) error {
+	if key == "" {
+		return errors.New("a lock needs a name")
+	}
+	_, tag, _ := strings.Cut(key, "{")
+	if strings.ContainsAny(key, "{}") && strings.Index(tag, "}") < 1 { // Redis hashes only a tag: from the first brace that opens
+		return fmt.Errorf("%q has a brace but no {tag}, so its token counter and channel would lie in another slot of a cluster: "+
+			"use no braces, or put text in braces, as in lock:order:{7}", key)
+	}
+	return nil
+}

@@ -1,0 +1,66 @@
+package redlock
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"locklab/lockstrategy"
+	"locklab/lockstrategy/locktest/bubble"
+
+	"github.com/alicebob/miniredis/v2"
+)
+
+// A refused try may leave its key on two nodes that execute the request and lose the answer. Two such tries would leave it on four, and
+// nobody would get a majority until their leases end. So the key is taken back from each node.
+//
+// Meanwhile a node may have granted the key to another: that key stays.
+func TestRedLockCompensatesASilentMinority(t *testing.T) {
+	for _, next := range []string{"", "another process"} {
+		redlockInBubble(t, "", func(t *testing.T, r *Lock, servers []*miniredis.Miniredis, slow []*bubble.SlowNode) {
+			another := sameNodes(t, servers[2:])
+			holder := bubble.Acquire(t, another, "k")
+			for _, node := range slow[:2] {
+				node.Mute.Store(true)
+			}
+			if _, err := r.Acquire(t.Context(), "k", lockstrategy.TryOnce()); !errors.Is(err, lockstrategy.ErrTaken) {
+				t.Fatalf("got %v, want ErrTaken", err)
+			}
+			time.Sleep(time.Second) // redsync's own releases are lost, too
+			if !servers[0].Exists("redlock:k") || !servers[1].Exists("redlock:k") {
+				t.Fatal("the two nodes have not executed the request")
+			}
+			if next != "" {
+				if err := servers[0].Set("redlock:k", next); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, node := range slow[:2] {
+				node.Mute.Store(false)
+			}
+			time.Sleep(5 * time.Second)
+			if has, _ := servers[0].Get("redlock:k"); has != next {
+				t.Errorf("the first node has the key of %q, want %q", has, next)
+			}
+			if servers[1].Exists("redlock:k") {
+				t.Error("the second node still has the key of a try that was refused")
+			}
+			bubble.Release(t, holder)
+		})
+	}
+}
+
+// A lock that is closed grants nothing: nobody would repeat its releases.
+func TestAClosedRedLockGrantsNothing(t *testing.T) {
+	redlockInBubble(t, "", func(t *testing.T, r *Lock, servers []*miniredis.Miniredis, _ []*bubble.SlowNode) {
+		_ = r.Close()
+		if lease, err := r.Acquire(t.Context(), "k"); lease != nil || !errors.Is(err, lockstrategy.ErrUnavailable) {
+			t.Errorf("got %v", err)
+		}
+		for _, server := range servers {
+			if keys := server.Keys(); len(keys) > 0 {
+				t.Errorf("a node has %v", keys)
+			}
+		}
+	})
+}

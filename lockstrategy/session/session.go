@@ -1,0 +1,241 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"locklab/lockstrategy"
+)
+
+// Grant is a key that a backend has just granted.
+type Grant struct {
+	Key     string
+	Number  uint64        // grows from grant to grant, below 2^56; 0: this backend issues none
+	Asked   time.Time     // when the request was sent: the lease cannot have begun earlier
+	Expiry  time.Duration // after which the server frees the key; 0: it does not end by itself
+	Renewed bool          // Renew extends the lease; otherwise it only asks whether the key is still held
+	Owner   Owner
+}
+
+// Owner asks the backend about one grant. Each call has a timeout of its own. A request that is executed twice changes nothing.
+type Owner interface {
+	// Renew extends the lease. An error that wraps [ErrLost] is final; others are tried again.
+	Renew(ctx context.Context) error
+	// Release frees the key. Its error wraps [ErrGone], or [ErrUnavailable] when it is not known whether the key is free.
+	Release(ctx context.Context) error
+}
+
+// ReleaseFunc is the owner of a grant that is not renewed.
+type ReleaseFunc func(ctx context.Context) error
+
+// Renew implements [Owner]. It asks nobody.
+func (ReleaseFunc) Renew(context.Context) error { return nil }
+
+// Release implements [Owner].
+func (f ReleaseFunc) Release(ctx context.Context) error { return f(ctx) }
+
+// Watcher is an optional interface of an [Owner].
+type Watcher interface {
+	// Watch calls notify when the key may have been lost; true: a message said that it was released.
+	Watch(notify func(released bool)) (stop func())
+}
+
+// session keeps one grant: it renews the lease, and ends its context when it can no longer be relied on.
+//
+//	asked                 due: Expiry/3                                  until: Expiry less drift
+//	  |---------------------|----------------------------------------------|
+//	  granted               renew; again after Expiry/12 without an answer  lost, unless a renewal was confirmed
+type session struct {
+	Grant
+	keeper *Keeper
+	ctx    context.Context // the lease's
+	cancel context.CancelCauseFunc
+	bound  time.Time // of [RenewAtMost]; zero: none
+
+	mu    sync.Mutex
+	until time.Time // as last confirmed; zero: it has no end
+
+	// The rest is that of the goroutine that keeps the lease.
+	listen  time.Time // when it begins to watch; zero: it does, or cannot
+	due     time.Time // when the server is asked next; zero: it is not
+	asked   time.Time // when the request was sent that has no answer yet; zero: there is none
+	answer  chan error
+	failing error     // why the last renewal was not confirmed
+	heard   chan bool // see [Watcher]
+	hinted  bool      // the key may have been lost since the last request was sent
+	forced  bool      // a message said that the key was released
+}
+
+// Keep begins the session of a grant. The lease's context has the values of ctx. A grant whose answer took longer than its lease is given
+// back, and the error wraps [ErrNotAcquired] and [ErrExpired].
+func (k *Keeper) Keep(ctx context.Context, r lockstrategy.Request, g Grant) (*lockstrategy.Lease, error) {
+	s := &session{Grant: g, keeper: k, answer: make(chan error, 1), heard: make(chan bool, 16)}
+	s.ctx, s.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	s.extend(g.Asked)
+	now := time.Now()
+	if r.RenewAtMost != nil {
+		s.bound = now.Add(*r.RenewAtMost)
+	}
+	if _, watches := g.Owner.(Watcher); watches {
+		s.listen = now.Add(min(g.Expiry, lockstrategy.DefaultLease) / 12) // a lock that is released sooner costs no subscription
+	}
+	if g.Expiry > 0 && !now.Before(s.Until()) {
+		k.GiveBack(g)
+		return nil, lockstrategy.NotAcquired(g.Key, fmt.Errorf("%w when its grant arrived", lockstrategy.ErrExpired))
+	}
+	if !s.nextWake().IsZero() {
+		go s.keep()
+	}
+	return lockstrategy.NewLease(s.ctx, g.Number*lockstrategy.TokensPerGrant, s), nil
+}
+
+// keep does what is due until the lease is released or lost.
+func (s *session) keep() {
+	unwatch := func() {}
+	defer func() { unwatch() }()
+	timer := time.NewTimer(time.Until(s.nextWake()))
+	defer timer.Stop()
+	for {
+		select {
+		case <-s.ctx.Done():
+			return
+		case released := <-s.heard:
+			s.hinted, s.forced = true, s.forced || released
+		case err := <-s.answer:
+			if cause := s.handleAnswer(err); cause != nil {
+				s.lose(cause)
+				return
+			}
+		case <-timer.C:
+		}
+		now := time.Now()
+		if end := s.Until(); !end.IsZero() && !now.Before(end) {
+			s.lose(s.causeOfEnd(end))
+			return
+		}
+		if !s.listen.IsZero() && !now.Before(s.listen) {
+			s.listen = time.Time{}
+			unwatch = s.Owner.(Watcher).Watch(s.notify)
+		}
+		if due := !s.due.IsZero() && !now.Before(s.due); s.asked.IsZero() && (due || s.hinted) {
+			s.due, s.asked, s.hinted = time.Time{}, now, false
+			go func() { s.answer <- s.Owner.Renew(context.Background()) }() // apart: a request that hangs must not delay the loss
+		}
+		timer.Reset(time.Until(s.nextWake()))
+	}
+}
+
+// nextWake is when something is due; zero: never.
+func (s *session) nextWake() (next time.Time) {
+	due := s.due
+	if !s.asked.IsZero() { // its answer comes first
+		due = time.Time{}
+	}
+	for _, t := range []time.Time{s.Until(), s.listen, due} {
+		if !t.IsZero() && (next.IsZero() || t.Before(next)) {
+			next = t
+		}
+	}
+	return next
+}
+
+// handleAnswer notes the answer to a renewal. It returns why the lease is lost; nil: it is not.
+func (s *session) handleAnswer(err error) (cause error) {
+	asked := s.asked
+	s.asked = time.Time{}
+	switch {
+	case err == nil:
+		s.extend(asked)
+	case errors.Is(err, lockstrategy.ErrGone) && s.forced:
+		return fmt.Errorf("%w: %s", lockstrategy.ErrForced, s.Key)
+	case errors.Is(err, lockstrategy.ErrLost):
+		return err
+	default:
+		s.failing, s.due = err, time.Now().Add(min(max(s.Expiry/12, time.Millisecond), time.Second))
+	}
+	return nil
+}
+
+// extend counts the lease from when it was asked for. It takes off the drift of the two clocks: one per cent, and the millisecond to
+// which Redis keeps expiries. A lease that is not renewed keeps its end.
+func (s *session) extend(asked time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failing, s.forced = nil, s.forced && s.hinted
+	if s.Expiry > 0 && (s.Renewed || s.until.IsZero()) {
+		s.until = asked.Add(s.Expiry - s.Expiry/100 - time.Millisecond)
+	}
+	if s.Renewed {
+		s.due = asked.Add(s.Expiry / 3) // not from the answer: a slow server would cost the lease
+	}
+}
+
+// causeOfEnd says why a lease that has come to its end is lost.
+func (s *session) causeOfEnd(end time.Time) error {
+	failing := s.failing
+	if failing == nil && !s.asked.IsZero() {
+		failing = errors.New("the last request has no answer yet")
+	}
+	if s.Renewed && failing != nil && !end.Equal(s.bound) {
+		return fmt.Errorf("%w: %w", lockstrategy.ErrUnreachable, failing)
+	}
+	return lockstrategy.ErrExpired
+}
+
+// notify is told that the key may have been lost. It must not block.
+func (s *session) notify(released bool) {
+	select {
+	case s.heard <- released:
+	default: // the others say the same
+	}
+}
+
+// lose ends the context before anything else happens. Then it releases: the server may still have the key, and nobody was notified of a
+// key that was deleted.
+func (s *session) lose(cause error) {
+	s.cancel(cause)
+	if lockstrategy.LossOf(s.ctx) != nil { // otherwise it was released in this moment
+		s.keeper.GiveBack(s.Grant)
+	}
+}
+
+// Release implements [Holder]. As soon as it begins, nobody may rely on the lock, whatever the server answers.
+func (s *session) Release(ctx context.Context) error {
+	s.cancel(nil)
+	if lost := lockstrategy.LossOf(s.ctx); lost != nil {
+		return lost
+	}
+	err := s.Owner.Release(context.WithoutCancel(ctx))
+	if errors.Is(err, lockstrategy.ErrUnavailable) {
+		s.keeper.GiveBack(s.Grant)
+	}
+	return err
+}
+
+// Others implements [Yielder] with that of the owner. One whose server queues those that wait has none.
+func (s *session) Others() int {
+	if y, yields := s.Owner.(lockstrategy.Yielder); yields {
+		return y.Others()
+	}
+	return 0
+}
+
+// Yield implements [Yielder].
+func (s *session) Yield(ctx context.Context) {
+	if y, yields := s.Owner.(lockstrategy.Yielder); yields {
+		y.Yield(ctx)
+	}
+}
+
+// Until implements [Holder].
+func (s *session) Until() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.until.IsZero() || !s.bound.IsZero() && s.bound.Before(s.until) {
+		return s.bound
+	}
+	return s.until
+}

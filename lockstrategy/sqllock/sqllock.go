@@ -1,0 +1,196 @@
+package sqllock
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/logger"
+
+	"locklab/internal/tables"
+	"locklab/lockstrategy"
+	"locklab/lockstrategy/session"
+)
+
+// Database is a lock in the table locklab_locks of a database. A key has a row, with its owner, its expiry by the database's clock, and
+// the last fencing token. A2 names locks in a database, and shows none. One UPDATE takes the lock. The table is created when it is
+// missing. Rows are never deleted here, so it grows by one for each key; somebody else may delete rows with an old expiry.
+//
+// There is one holder while three conditions hold. The database keeps what it has committed. Its clock does not jump ahead. The holder
+// stops when its lease's context ends. There may be two after a failover to a replica without the row, or when somebody deletes or
+// changes the row.
+//
+// The number of a grant is the database's time since 2000 in steps of 32 µs. It is the last number plus one when that is larger. So tokens
+// grow when the clock is set back. They also grow when the table is lost, unless the clock is set back as well. SQLite's clock counts
+// milliseconds: there a token may repeat when the row is lost in the millisecond of its grant.
+//
+// A caller that waits asks again after a pause, without a queue. A [Cohort] keeps that to one caller per process.
+type Lock struct {
+	keeper *session.Keeper
+	db     *gorm.DB
+	sql    dialect
+	name   string // of the database, in errors
+	timing lockstrategy.Timing
+}
+
+// NewDatabase returns a lock on db: MySQL, MariaDB or SQLite. name is its name in errors; empty: its kind. NewDatabase sends nothing.
+// Close the lock before db.
+//
+// A connection to MySQL or MariaDB must commit each statement (autocommit=1), or the first that acquires a key blocks all others. It should
+// put the values into its statements (interpolateParams), or each request makes two round trips. The pool should leave a server that
+// becomes read-only (rejectReadOnly), and bound the use of a connection (SetConnMaxLifetime). Otherwise a failover behind one address needs
+// a restart.
+//
+// A request that waits for another writer of SQLite is repeated until [Timing].Request ends. SQLite's own wait does not end with it. So a
+// request may take longer by the busy_timeout of the connection, which is 5 s in some drivers. Set a short one, such as 20 ms.
+func New(db *gorm.DB, name string, timing lockstrategy.Timing) (*Lock, error) {
+	timing, err := timing.WithDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if db == nil {
+		return nil, errors.New("lock: no database to keep locks in")
+	}
+	sql, known := dialects[db.Name()]
+	if !known {
+		return nil, fmt.Errorf("lock: a database of the kind %q; MySQL, MariaDB and SQLite can keep locks", db.Name())
+	}
+	return &Lock{
+		keeper: session.NewKeeper(), sql: sql, name: cmp.Or(name, db.Name()), timing: timing,
+		db: db.Session(&gorm.Session{SkipDefaultTransaction: true, Logger: logger.Discard}),
+	}, nil
+}
+
+// databasePoll is short: a try of a caller that waits only reads, and a [Cohort] has one such caller for each key.
+// It counts in the bursts of v5 in docs/benchmark.md.
+const pollInterval = 10 * time.Millisecond
+
+// Acquire tries, and tries again after a pause while another holds key.
+func (d *Lock) Acquire(ctx context.Context, key string, options ...lockstrategy.Option) (*lockstrategy.Lease, error) {
+	if key == "" || len(key) > longestName {
+		return nil, lockstrategy.NotAcquired(key, fmt.Errorf("the name of a lock in a database has 1 to %d bytes, this one has %d", longestName, len(key)))
+	}
+	request, err := lockstrategy.NewRequest(options...)
+	if err != nil {
+		return nil, lockstrategy.NotAcquired(key, err)
+	}
+	o := &rowOwner{Lock: d, Polled: session.Polled(pollInterval), key: key, name: d.keeper.NewName()}
+	o.expiry, o.renewed = request.Lease(d.timing.Expiry)
+	return d.keeper.Acquire(ctx, key, request, nil, o.try)
+}
+
+// Close ends the repeated releases. Callers that wait, or ask from now on, get [ErrUnavailable]. Leases that are held stay held, and can
+// be released.
+func (d *Lock) Close() error {
+	d.keeper.Close()
+	return nil
+}
+
+// Process begins the name of each owner.
+func (d *Lock) Process() string { return d.keeper.Process }
+
+// rowOwner is one call of Acquire, and the owner of its grant. It is never used again, so a request that the database
+// executes twice is harmless.
+type rowOwner struct {
+	*Lock
+	session.Polled
+	key, name string
+	expiry    time.Duration
+	renewed   bool
+	taken     bool // another held the key at the last try
+}
+
+// try asks once.
+func (o *rowOwner) try(ctx context.Context) (*session.Grant, time.Duration, error) {
+	g := session.Grant{Key: o.key, Asked: time.Now(), Expiry: o.expiry, Renewed: o.renewed, Owner: o}
+	values := o.values()
+	err := o.do(ctx, func(db *gorm.DB) error {
+		if o.taken { // a caller that waits reads, which delays nobody
+			if held, err := count(db, o.sql.held, values); err != nil || held > 0 {
+				return err
+			}
+		}
+		var err error
+		g.Number, err = o.sql.ask(db, o.sql.take, values)
+		if err == nil && g.Number == 0 { // another holds the key, or nobody has held it yet
+			g.Number, err = o.sql.ask(db, o.sql.insert, values)
+		}
+		return err
+	})
+	if err != nil {
+		o.keeper.GiveBack(g)
+		return nil, 0, o.unavailable("acquire", err)
+	}
+	if o.taken = g.Number == 0; o.taken {
+		return nil, session.Jitter(pollInterval), lockstrategy.OtherHolder{}
+	}
+	return &g, 0, nil
+}
+
+func count(db *gorm.DB, statement string, values map[string]any) (rows int64, err error) {
+	err = db.Raw(statement, values).Row().Scan(&rows)
+	return rows, err
+}
+
+// Renew implements [Owner].
+func (o *rowOwner) Renew(ctx context.Context) error {
+	return o.own(ctx, "renew", func(db *gorm.DB) (int64, error) {
+		if !o.renewed {
+			return count(db, o.sql.mine, o.values())
+		}
+		done := db.Exec(o.sql.renew, o.values())
+		return done.RowsAffected, done.Error
+	})
+}
+
+// Release implements [Owner].
+func (o *rowOwner) Release(ctx context.Context) error {
+	return o.own(ctx, "release", func(db *gorm.DB) (int64, error) {
+		done := db.Exec(o.sql.release, o.values())
+		return done.RowsAffected, done.Error
+	})
+}
+
+// own executes a statement that finds the row only if it is the owner's.
+func (o *rowOwner) own(ctx context.Context, what string, find func(*gorm.DB) (rows int64, err error)) error {
+	var rows int64
+	err := o.do(ctx, func(db *gorm.DB) (err error) {
+		rows, err = find(db)
+		return err
+	})
+	switch {
+	case err != nil:
+		return o.unavailable(what, err)
+	case rows == 0:
+		return fmt.Errorf("%w: %s", lockstrategy.ErrGone, o.key)
+	}
+	return nil
+}
+
+// values are the parameters of every statement of the owner.
+func (o *rowOwner) values() map[string]any {
+	return map[string]any{"key": o.key, "owner": o.name, "lease": o.expiry.Microseconds()}
+}
+
+func (d *Lock) unavailable(what string, err error) error {
+	return fmt.Errorf("%w: %s: %s: %w", lockstrategy.ErrUnavailable, d.name, what, err)
+}
+
+// do bounds a call, and creates the table for it if that is missing. It does not end with ctx: an answer must not get lost.
+func (d *Lock) do(ctx context.Context, call func(*gorm.DB) error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.timing.Request)
+	defer cancel()
+	return tables.WaitToWrite(d.db.WithContext(ctx), func(db *gorm.DB) error {
+		err := call(db)
+		if !tables.Missing(err) {
+			return err
+		}
+		if err := db.Exec(d.sql.create).Error; err != nil {
+			return err
+		}
+		return call(db)
+	})
+}

@@ -1,0 +1,79 @@
+package versions_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"locklab/internal/testenv"
+	"locklab/internal/testlocks"
+	"locklab/lockstrategy"
+	"locklab/stack"
+	"locklab/topology"
+	"locklab/versions"
+)
+
+// A server comes back at another address of the same name. Its client looks the name up when it dials.
+func TestAServerComesBackAtAnotherAddress(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		strategy string
+		needs    testenv.Need
+	}{
+		"single": {versions.NameRedis, testenv.RedisServer}, "master-slave": {versions.NameRedis, testenv.RedisServer},
+		"sentinel": {versions.NameRedis, testenv.RedisServer}, "cluster": {versions.NameRedis, testenv.RedisServer},
+		"redlock": {versions.NameRedLock, testenv.RedisServer}, "database": {versions.NameDatabase, testenv.MariaDB},
+		"zookeeper": {versions.NameZooKeeper, testenv.ZooKeeper}, "etcd": {versions.NameEtcd, testenv.Etcd},
+		"memcached": {versions.NameMemcached, testenv.Memcached},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testenv.Needs(t, c.needs)
+			servers, cfg := movable(t, name, c.strategy)
+			opened := testlocks.Must(topology.Connect(testenv.Context(t), c.strategy, cfg))(t)
+			t.Cleanup(func() { _ = opened.Close() })
+			var backends versions.Backends
+			backends.Use(opened.Backend())
+			lock := testlocks.Must(versions.Open(c.strategy, backends))(t)
+			t.Cleanup(func() { _ = lock.Close() })
+			granted := func() bool {
+				lease, err := lock.Acquire(testenv.Context(t), "k", lockstrategy.TryOnce())
+				return err == nil && lease.Release(testenv.Context(t)) == nil
+			}
+			testenv.Eventually(t, "the lock is granted by the server at its first address", granted)
+			for _, m := range servers {
+				if err := m.Move(); err != nil {
+					testenv.Skip(t, err.Error())
+				}
+			}
+			testenv.Eventually(t, "the lock is granted by the server at its new address", granted)
+		})
+	}
+}
+
+// movable starts servers that have names, and says how to reach them.
+func movable(t *testing.T, name, strategy string) (servers []*testenv.Moved, cfg topology.Config) {
+	t.Helper()
+	var addrs []string // of all
+	if strategy == versions.NameRedis {
+		started := testenv.Topology(t, name)
+		cfg.Kind, cfg.Addrs, cfg.SentinelMaster = topology.Kind(name), started.Addrs, stack.SentinelMaster
+		addrs = append(stack.Addrs(started.Nodes), stack.Addrs(started.Sentinels)...)
+	} else {
+		cfg.Addrs = testlocks.Must(testenv.Stack(t).Start(testenv.Context(t), strategy, 1, true))(t).Addrs
+		addrs = cfg.Addrs
+	}
+	named := strings.Join(cfg.Addrs, " ")
+	var announced []string
+	for i, addr := range addrs {
+		if _, after, isURL := strings.Cut(addr, "tcp("); isURL {
+			addr, _, _ = strings.Cut(after, ")")
+		}
+		m := testenv.Named(t, fmt.Sprintf("%s-%d", name, i), addr)
+		servers, announced = append(servers, m), append(announced, addr+"="+m.Addr())
+		named = strings.ReplaceAll(named, addr, m.Addr())
+	}
+	cfg.Addrs = strings.Fields(named)
+	cfg.Map = testlocks.Must(topology.ParseAddrMap(announced))(t)
+	return servers, cfg
+}

@@ -1,0 +1,140 @@
+package versions
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"locklab/lockstrategy"
+	"locklab/lockstrategy/etcdlock"
+	"locklab/lockstrategy/localqueue"
+	"locklab/lockstrategy/memcachelock"
+	"locklab/lockstrategy/redislock"
+	"locklab/lockstrategy/redlock"
+	"locklab/lockstrategy/sqllock"
+	"locklab/lockstrategy/zklock"
+
+	"github.com/bradfitz/gomemcache/memcache"
+	"github.com/redis/go-redis/v9"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"gorm.io/gorm"
+)
+
+// Names of the strategies, as [Open] takes them.
+const (
+	NameNone      = "none"      // no lock: v1
+	NameProcess   = "process"   // a mutex in the process: v2
+	NameRedis     = "redis"     // one Redis: v3
+	NameRedLock   = "redlock"   // five independent nodes: v4
+	NameDatabase  = "database"  // a row in a database: v5
+	NameZooKeeper = "zookeeper" // an ensemble: v6
+	NameEtcd      = "etcd"      // a cluster of etcd: v7
+	NameMemcached = "memcached" // an item in Memcached: v8
+)
+
+var names = []string{NameNone, NameProcess, NameRedis, NameRedLock, NameDatabase, NameZooKeeper, NameEtcd, NameMemcached}
+
+// Backends has the clients and settings of strategies. A strategy needs only its own part.
+type Backends struct {
+	Redis     redis.UniversalClient   // for NameRedis
+	Nodes     []redis.UniversalClient // for NameRedLock
+	Database  *gorm.DB                // for NameDatabase
+	Named     string                  // that database in errors; empty: its kind
+	ZooKeeper []string                // host:port of the servers of one ensemble, for NameZooKeeper
+	Etcd      *clientv3.Client        // for NameEtcd
+	Memcached *memcache.Client        // for NameMemcached
+	Expiry    time.Duration           // of a lease, unless it is renewed: 10 ms to 24 h; 0: DefaultLease
+	Request   time.Duration           // longest wait for one answer, not for NameRedLock; 0: two seconds, or a third of a shorter lease
+	// NodeTimeout is that wait for a node of NameRedLock; 0: DefaultNodeTimeout, or a third of a shorter lease
+	NodeTimeout time.Duration
+	HandOff     localqueue.HandOff // of the cohort
+}
+
+// Use sets the part of one kind of server: its client, RedLock's nodes, or the addresses of ZooKeeper's servers. It panics on another type.
+func (b *Backends) Use(part any) {
+	switch part := part.(type) {
+	case redis.UniversalClient:
+		b.Redis = part
+	case []redis.UniversalClient:
+		b.Nodes = part
+	case *gorm.DB:
+		b.Database = part
+	case []string:
+		b.ZooKeeper = part
+	case *clientv3.Client:
+		b.Etcd = part
+	case *memcache.Client:
+		b.Memcached = part
+	default:
+		panic(fmt.Sprintf("lock: no strategy is built on a %T", part))
+	}
+}
+
+// Opened is a strategy that is ready for use, with its resources. A call passes from Opened to its Cohort, and then to Bare.
+type Opened struct {
+	lockstrategy.Strategy
+	Bare  lockstrategy.Strategy       // without its cohort
+	Queue *localqueue.Queue           // nil: this strategy has no queue
+	Admin redislock.Admin             // nil: its locks cannot be inspected
+	Ping  func(context.Context) error // asks its servers; nil: it has been given a client that can
+	Close func() error                // ends its goroutines and connections; not the clients it was given
+	// Process begins the name of each owner: [Held.Process] of a lock that is held here. Empty: owners have no such names.
+	Process string
+}
+
+// Open builds the strategy called name, behind a cohort where there is a lock. It connects to nothing; an error names a setting
+// that cannot work.
+func Open(name string, b Backends) (*Opened, error) {
+	var s lockstrategy.Strategy
+	var err error
+	timing := lockstrategy.Timing{Expiry: b.Expiry, Request: b.Request}
+	switch name {
+	case NameNone:
+		return &Opened{Strategy: lockstrategy.None{}, Bare: lockstrategy.None{}, Close: func() error { return nil }}, nil
+	case NameProcess:
+		s = lockstrategy.None{}
+	case NameRedis:
+		s, err = redislock.New(b.Redis, timing)
+	case NameRedLock:
+		s, err = redlock.New(b.Nodes, lockstrategy.Timing{Expiry: b.Expiry, Request: b.NodeTimeout})
+	case NameDatabase:
+		s, err = sqllock.New(b.Database, b.Named, timing)
+	case NameZooKeeper:
+		s, err = zklock.New(b.ZooKeeper, zklock.Config{Timing: timing})
+	case NameEtcd:
+		s, err = etcdlock.New(b.Etcd, timing)
+	case NameMemcached:
+		s, err = memcachelock.New(b.Memcached, timing)
+	default:
+		err = fmt.Errorf("lock: no strategy %q: there are %s", name, strings.Join(names, ", "))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return Queued(s, b.HandOff)
+}
+
+// Queued puts a queue in front of a strategy.
+func Queued(s lockstrategy.Strategy, bounds localqueue.HandOff) (*Opened, error) {
+	c, err := localqueue.New(s, bounds)
+	if err != nil {
+		return nil, err
+	}
+	opened := &Opened{Strategy: c, Bare: s, Queue: c, Close: func() error {
+		c.Close()
+		if closer, ok := s.(io.Closer); ok {
+			return closer.Close()
+		}
+		return nil
+	}}
+	opened.Admin, _ = s.(redislock.Admin)
+	if z, ok := s.(*zklock.Lock); ok {
+		opened.Ping = z.Ping
+	}
+	if named, ok := s.(interface{ Process() string }); ok {
+		opened.Process = named.Process()
+	}
+	return opened, nil
+}
