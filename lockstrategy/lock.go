@@ -148,7 +148,7 @@ type Timing struct {
 	Request time.Duration // longest wait for one answer; 0: two seconds, or a third of a shorter lease
 }
 
-// checked applies the defaults and checks the relations lease > 2 × renewal > request.
+// WithDefaults applies the defaults and checks the relations lease > 2 × renewal > request.
 func (t Timing) WithDefaults() (Timing, error) {
 	t.Expiry = cmp.Or(t.Expiry, DefaultLease)
 	t.Request = cmp.Or(t.Request, min(2*time.Second, t.Expiry/3))
@@ -160,7 +160,7 @@ func (t Timing) WithDefaults() (Timing, error) {
 	return t, nil
 }
 
-// tokensPerGrant is how many leases one grant of a server has room for. A fencing token is the number of the grant times this, plus the
+// TokensPerGrant is how many leases one grant of a server has room for. A fencing token is the number of the grant times this, plus the
 // hand-offs since, so a hand-off needs no request. Numbers that are times stay below 2^45 until 2035. Their tokens stay below 2^53, which
 // JavaScript keeps exactly.
 const TokensPerGrant = 256
@@ -208,12 +208,12 @@ func (h OtherHolder) Error() string {
 	return "another client has it, or is the next; for how long is not known"
 }
 
-// notAcquired is the error of an Acquire that has failed because of cause.
+// NotAcquired is the error of an Acquire that has failed because of cause.
 func NotAcquired(key string, cause error) error {
 	return fmt.Errorf("%w: %s: %w", ErrNotAcquired, key, cause)
 }
 
-// ended says why ctx ended: its cause, and in any case its own error.
+// EndOf says why ctx ended: its cause, and in any case its own error.
 func EndOf(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if errors.Is(cause, err) {
@@ -222,7 +222,7 @@ func EndOf(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", err, cause)
 }
 
-// loss says why a lease with this context was lost; nil: it was not.
+// LossOf says why a lease with this context was lost; nil: it was not.
 func LossOf(ctx context.Context) error {
 	if cause := context.Cause(ctx); errors.Is(cause, ErrLost) {
 		return cause

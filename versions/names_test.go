@@ -33,7 +33,9 @@ func TestAServerComesBackAtAnotherAddress(t *testing.T) {
 			opened := testlocks.Must(topology.Connect(testenv.Context(t), c.strategy, cfg))(t)
 			t.Cleanup(func() { _ = opened.Close() })
 			var backends versions.Backends
-			backends.Use(opened.Backend())
+			if err := backends.Use(opened.Backend()); err != nil {
+				t.Fatal(err)
+			}
 			lock := testlocks.Must(versions.Open(c.strategy, backends))(t)
 			t.Cleanup(func() { _ = lock.Close() })
 			granted := func() bool {

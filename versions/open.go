@@ -34,8 +34,6 @@ const (
 	NameMemcached = "memcached" // an item in Memcached: v8
 )
 
-var names = []string{NameNone, NameProcess, NameRedis, NameRedLock, NameDatabase, NameZooKeeper, NameEtcd, NameMemcached}
-
 // Backends has the clients and settings of strategies. A strategy needs only its own part.
 type Backends struct {
 	Redis     redis.UniversalClient   // for NameRedis
@@ -49,11 +47,11 @@ type Backends struct {
 	Request   time.Duration           // longest wait for one answer, not for NameRedLock; 0: two seconds, or a third of a shorter lease
 	// NodeTimeout is that wait for a node of NameRedLock; 0: DefaultNodeTimeout, or a third of a shorter lease
 	NodeTimeout time.Duration
-	HandOff     localqueue.HandOff // of the cohort
+	HandOff     localqueue.HandOff // of the queue
 }
 
-// Use sets the part of one kind of server: its client, RedLock's nodes, or the addresses of ZooKeeper's servers. It panics on another type.
-func (b *Backends) Use(part any) {
+// Use sets the part of one kind of server: its client, RedLock's nodes, or the addresses of ZooKeeper's servers.
+func (b *Backends) Use(part any) error {
 	switch part := part.(type) {
 	case redis.UniversalClient:
 		b.Redis = part
@@ -68,52 +66,68 @@ func (b *Backends) Use(part any) {
 	case *memcache.Client:
 		b.Memcached = part
 	default:
-		panic(fmt.Sprintf("lock: no strategy is built on a %T", part))
+		return fmt.Errorf("lock: no strategy is built on a %T", part)
 	}
+	return nil
 }
 
-// Opened is a strategy that is ready for use, with its resources. A call passes from Opened to its Cohort, and then to Bare.
+// Opened is a strategy that is ready for use, with its resources. A call passes from Opened to its Queue, and then to Bare.
 type Opened struct {
 	lockstrategy.Strategy
-	Bare  lockstrategy.Strategy       // without its cohort
+	Bare  lockstrategy.Strategy       // without its queue
 	Queue *localqueue.Queue           // nil: this strategy has no queue
 	Admin redislock.Admin             // nil: its locks cannot be inspected
 	Ping  func(context.Context) error // asks its servers; nil: it has been given a client that can
 	Close func() error                // ends its goroutines and connections; not the clients it was given
-	// Process begins the name of each owner: [Held.Process] of a lock that is held here. Empty: owners have no such names.
+	// Process begins the name of each owner: servers.Held.Process of a lock that is held here. Empty: owners have no such names.
 	Process string
 }
 
-// Open builds the strategy called name, behind a cohort where there is a lock. It connects to nothing; an error names a setting
+// strategies are the ways to lock, by their names. A new one is one entry here.
+var strategies = []struct {
+	name string
+	open func(Backends, lockstrategy.Timing) (lockstrategy.Strategy, error)
+}{
+	{NameNone, func(Backends, lockstrategy.Timing) (lockstrategy.Strategy, error) { return lockstrategy.None{}, nil }},
+	{NameProcess, func(Backends, lockstrategy.Timing) (lockstrategy.Strategy, error) { return lockstrategy.None{}, nil }},
+	{NameRedis, func(b Backends, t lockstrategy.Timing) (lockstrategy.Strategy, error) {
+		return redislock.New(b.Redis, t)
+	}},
+	{NameRedLock, func(b Backends, t lockstrategy.Timing) (lockstrategy.Strategy, error) {
+		t.Request = b.NodeTimeout
+		return redlock.New(b.Nodes, t)
+	}},
+	{NameDatabase, func(b Backends, t lockstrategy.Timing) (lockstrategy.Strategy, error) {
+		return sqllock.New(b.Database, b.Named, t)
+	}},
+	{NameZooKeeper, func(b Backends, t lockstrategy.Timing) (lockstrategy.Strategy, error) {
+		return zklock.New(b.ZooKeeper, zklock.Config{Timing: t})
+	}},
+	{NameEtcd, func(b Backends, t lockstrategy.Timing) (lockstrategy.Strategy, error) { return etcdlock.New(b.Etcd, t) }},
+	{NameMemcached, func(b Backends, t lockstrategy.Timing) (lockstrategy.Strategy, error) {
+		return memcachelock.New(b.Memcached, t)
+	}},
+}
+
+// Open builds the strategy called name, behind a queue where there is a lock. It connects to nothing; an error names a setting
 // that cannot work.
 func Open(name string, b Backends) (*Opened, error) {
-	var s lockstrategy.Strategy
-	var err error
-	timing := lockstrategy.Timing{Expiry: b.Expiry, Request: b.Request}
-	switch name {
-	case NameNone:
-		return &Opened{Strategy: lockstrategy.None{}, Bare: lockstrategy.None{}, Close: func() error { return nil }}, nil
-	case NameProcess:
-		s = lockstrategy.None{}
-	case NameRedis:
-		s, err = redislock.New(b.Redis, timing)
-	case NameRedLock:
-		s, err = redlock.New(b.Nodes, lockstrategy.Timing{Expiry: b.Expiry, Request: b.NodeTimeout})
-	case NameDatabase:
-		s, err = sqllock.New(b.Database, b.Named, timing)
-	case NameZooKeeper:
-		s, err = zklock.New(b.ZooKeeper, zklock.Config{Timing: timing})
-	case NameEtcd:
-		s, err = etcdlock.New(b.Etcd, timing)
-	case NameMemcached:
-		s, err = memcachelock.New(b.Memcached, timing)
-	default:
-		err = fmt.Errorf("lock: no strategy %q: there are %s", name, strings.Join(names, ", "))
+	var names []string
+	for _, known := range strategies {
+		if known.name != name {
+			names = append(names, known.name)
+			continue
+		}
+		s, err := known.open(b, lockstrategy.Timing{Expiry: b.Expiry, Request: b.Request})
+		if err != nil {
+			return nil, err
+		}
+		if name == NameNone {
+			return &Opened{Strategy: s, Bare: s, Close: func() error { return nil }}, nil
+		}
+		return Queued(s, b.HandOff)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return Queued(s, b.HandOff)
+	return nil, fmt.Errorf("lock: no strategy %q: there are %s", name, strings.Join(names, ", "))
 }
 
 // Queued puts a queue in front of a strategy.

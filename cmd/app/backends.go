@@ -43,8 +43,8 @@ func (p *parts) connect(ctx context.Context, c *serveCommand) error {
 		servers, err := topology.Connect(ctx, string(kind), configs[kind])
 		if err == nil {
 			p.closers = append(p.closers, servers.Close)
-			p.backends.Use(servers.Backend())
-			p.servers[kind], err = servers, p.openStores(ctx, c, servers)
+			p.servers[kind] = servers
+			err = errors.Join(p.backends.Use(servers.Backend()), p.openStores(ctx, c, servers))
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", kind.Flag(), err)

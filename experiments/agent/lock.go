@@ -34,8 +34,7 @@ func (l Lock) Connect(ctx context.Context) (b versions.Backends, closeAll func()
 		return b, nil, err
 	}
 	b.Expiry, b.Request, b.NodeTimeout = l.Lease, l.Request, l.Request
-	b.Use(servers.Backend())
-	return b, servers.Close, nil
+	return b, servers.Close, b.Use(servers.Backend())
 }
 
 // claims are what the lock can do.

@@ -18,7 +18,7 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// Etcd is a lock on a cluster of etcd. A call of Acquire is a key of its own below the lock's prefix. The oldest of these keys, by create
+// Lock is a lock on a cluster of etcd. A call of Acquire is a key of its own below the lock's prefix. The oldest of these keys, by create
 // revision, has the lock; every other one waits for the deletion of the key before it. So etcd keeps the queue, and a release
 // wakes one process.
 //
@@ -40,7 +40,7 @@ type Lock struct {
 	spare []*serverLease // without a key, and fresh enough for the next contender
 }
 
-// NewEtcd returns a lock on client. Close it before client. The client's connection must notice a server that hangs, and must try again
+// New returns a lock on client. Close it before client. The client's connection must notice a server that hangs, and must try again
 // soon (package topology opens such a client).
 func New(client *clientv3.Client, timing lockstrategy.Timing) (*Lock, error) {
 	timing, err := timing.WithDefaults()
@@ -56,7 +56,7 @@ func New(client *clientv3.Client, timing lockstrategy.Timing) (*Lock, error) {
 // positionLease is for how long the position of a process that waits is kept without a sign of it. It is longer than an election.
 const positionLease = 5 * time.Second
 
-// etcdPause lies between two requests that no server could answer.
+// retryPause lies between two requests that no server could answer.
 const retryPause = 50 * time.Millisecond
 
 // Acquire takes the key, or the last position in its queue. Then it waits for the deletion of the key before its own, and looks whether its
@@ -70,7 +70,7 @@ func (e *Lock) Acquire(ctx context.Context, key string, options ...lockstrategy.
 		return nil, lockstrategy.NotAcquired(key, err)
 	}
 	prefix := "locklab/" + url.PathEscape(key) + "/" // no slash of a key ends it
-	c := &contender{Lock: e, key: key, prefix: prefix, request: request, wake: make(chan struct{}, 1), unfollow: func() {}}
+	c := &contender{lock: e, key: key, prefix: prefix, request: request, wake: make(chan struct{}, 1), unfollow: func() {}}
 	lease, err := e.keeper.Acquire(ctx, key, request, c.wake, c.ask)
 	c.unfollow()
 	if err != nil {
@@ -79,7 +79,7 @@ func (e *Lock) Acquire(ctx context.Context, key string, options ...lockstrategy.
 	return lease, err
 }
 
-// Close ends the repeated releases. Callers that wait, or ask from now on, get [ErrUnavailable]. Leases that are held stay held, and can
+// Close ends the repeated releases. Callers that wait, or ask from now on, get [lockstrategy.ErrUnavailable]. Leases that are held stay held, and can
 // be released.
 func (e *Lock) Close() error {
 	e.keeper.Close()
@@ -92,7 +92,7 @@ func (e *Lock) Process() string { return e.keeper.Process }
 // contender is one call of Acquire, and the owner of its grant. A request without a reply may arrive late, and
 // changes nothing then. The leases with which it would create the key are revoked. An advance replaces only the version that it names.
 type contender struct {
-	*Lock
+	lock              *Lock
 	key, prefix, name string
 	request           lockstrategy.Request
 	held              *serverLease // of the key when it has the lock
@@ -128,14 +128,14 @@ func (c *contender) ask(ctx context.Context) (*session.Grant, time.Duration, err
 }
 
 func (c *contender) try(ctx context.Context) (granted bool, err error) {
-	ctx, cancel := c.requestContext(ctx)
+	ctx, cancel := c.lock.requestContext(ctx)
 	defer cancel()
-	span, renewed := c.request.Lease(c.timing.Expiry)
+	span, renewed := c.request.Lease(c.lock.timing.Expiry)
 	c.private = !renewed
 	for range 3 { // an idle lease may have been revoked
 		if c.private || !c.held.fresh() {
 			defer c.giveUp(c.held) // not before the key has another one: an earlier request may have given it this one
-			c.held, err = c.newLease(ctx, span, c.private)
+			c.held, err = c.lock.newLease(ctx, span, c.private)
 			if err != nil {
 				break
 			}
@@ -151,19 +151,19 @@ func (c *contender) try(ctx context.Context) (granted bool, err error) {
 		c.held = nil
 	}
 	if err != nil {
-		return false, c.unavailable("acquire", c.key, err)
+		return false, c.lock.unavailable("acquire", c.key, err)
 	}
 	return granted, nil
 }
 
 // enter takes the key if it has no queue, or else the last position in it. The name is new: whatever has the last one stays as it is.
 func (c *contender) enter(ctx context.Context) (granted bool, err error) {
-	c.name = c.prefix + c.keeper.NewName()
+	c.name = c.prefix + c.lock.keeper.NewName()
 	granted, _, err = c.create(ctx)
 	if granted || err != nil || c.request.Once {
 		return granted, err
 	}
-	c.position, err = c.newLease(ctx, positionLease, false)
+	c.position, err = c.lock.newLease(ctx, positionLease, false)
 	if err != nil {
 		return false, err
 	}
@@ -178,7 +178,7 @@ func (c *contender) enter(ctx context.Context) (granted bool, err error) {
 // create creates the key if it has no queue; otherwise it executes the given operation.
 func (c *contender) create(ctx context.Context, otherwise ...clientv3.Op) (granted bool, reply *clientv3.TxnResponse, err error) {
 	c.unknown = true
-	reply, err = c.client.Txn(ctx).If(clientv3.Compare(clientv3.CreateRevision(c.prefix).WithPrefix(), "=", 0)).
+	reply, err = c.lock.client.Txn(ctx).If(clientv3.Compare(clientv3.CreateRevision(c.prefix).WithPrefix(), "=", 0)).
 		Then(clientv3.OpPut(c.name, "", clientv3.WithLease(c.held.id))).Else(otherwise...).Commit()
 	refused := rpctypes.EtcdError{}
 	c.unknown = err != nil && (!errors.As(err, &refused) || refused.Code() == codes.Unavailable)
@@ -191,11 +191,11 @@ func (c *contender) create(ctx context.Context, otherwise ...clientv3.Op) (grant
 // advance gives the key the holder's lease if it is the oldest now.
 func (c *contender) advance(ctx context.Context) (granted bool, err error) {
 	if asked := time.Now(); !c.position.fresh() {
-		if term, err := c.extend(ctx, c.position); err == nil && term > 0 { // the transaction says why it failed
+		if term, err := c.lock.extend(ctx, c.position); err == nil && term > 0 { // the transaction says why it failed
 			c.position.confirmed.Store(&asked)
 		}
 	}
-	reply, err := c.client.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(c.name), "=", c.modified),
+	reply, err := c.lock.client.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(c.name), "=", c.modified),
 		clientv3.Compare(clientv3.CreateRevision(c.prefix).WithPrefix(), ">", c.revision-1)).
 		Then(clientv3.OpPut(c.name, "", clientv3.WithLease(c.held.id))).
 		Else(clientv3.OpGet(c.name), clientv3.OpGet(c.prefix, append(clientv3.WithLastCreate(), clientv3.WithMaxCreateRev(c.revision-1))...)).
@@ -205,7 +205,7 @@ func (c *contender) advance(ctx context.Context) (granted bool, err error) {
 	}
 	c.seen = time.Now()
 	if reply.Succeeded {
-		c.keep(c.position)
+		c.lock.keep(c.position)
 		c.position = nil
 		return true, nil
 	}
@@ -226,7 +226,7 @@ func (c *contender) advance(ctx context.Context) (granted bool, err error) {
 // late.
 func (c *contender) follow(before *pb.RangeResponse, revision int64) {
 	c.unfollow()
-	c.unfollow = c.onDelete(string(before.Kvs[0].Key), revision, func() { session.Wake(c.wake) })
+	c.unfollow = c.lock.onDelete(string(before.Kvs[0].Key), revision, func() { session.Wake(c.wake) })
 }
 
 // onDelete calls f once when a key is deleted after a revision, or may have been. A server without a leader ends the watch, and another
@@ -251,33 +251,33 @@ func (e *Lock) onDelete(key string, revision int64, f func()) (stop func()) {
 	return cancel
 }
 
-// Watch implements [Watcher].
+// Watch implements [session.Watcher].
 func (c *contender) Watch(notify func(released bool)) (stop func()) {
-	return c.onDelete(c.name, c.revision, func() { notify(false) })
+	return c.lock.onDelete(c.name, c.revision, func() { notify(false) })
 }
 
-// Renew implements [Owner]. It extends the lease, and reads the key: it may have been deleted by hand. A leader that was paused may extend leases after others
+// Renew implements [session.Owner]. It extends the lease, and reads the key: it may have been deleted by hand. A leader that was paused may extend leases after others
 // have elected the next one. Such an extension does not count: the read, which a majority confirms, has another term.
 func (c *contender) Renew(ctx context.Context) error {
-	ctx, cancel := c.requestContext(ctx)
+	ctx, cancel := c.lock.requestContext(ctx)
 	defer cancel()
 	var term uint64
 	asked := time.Now()
 	if !c.private {
 		var err error
-		term, err = c.extend(ctx, c.held)
+		term, err = c.lock.extend(ctx, c.held)
 		if err != nil {
-			return c.unavailable("renew", c.key, err)
+			return c.lock.unavailable("renew", c.key, err)
 		}
 	}
-	reply, err := c.client.Get(ctx, c.name)
+	reply, err := c.lock.client.Get(ctx, c.name)
 	switch {
 	case err != nil:
-		return c.unavailable("renew", c.key, err)
+		return c.lock.unavailable("renew", c.key, err)
 	case len(reply.Kvs) == 0 || reply.Kvs[0].CreateRevision != c.revision:
 		return fmt.Errorf("%w: %s", lockstrategy.ErrGone, c.key)
 	case !c.private && term != reply.Header.RaftTerm:
-		return c.unavailable("renew", c.key, errors.New("another leader was elected meanwhile"))
+		return c.lock.unavailable("renew", c.key, errors.New("another leader was elected meanwhile"))
 	}
 	if !c.private {
 		c.held.confirmed.Store(&asked)
@@ -285,23 +285,23 @@ func (c *contender) Renew(ctx context.Context) error {
 	return nil
 }
 
-// Release implements [Owner]. It deletes the key that was created at the contender's revision, and no other. Without a revision it ends the leases with which the
+// Release implements [session.Owner]. It deletes the key that was created at the contender's revision, and no other. Without a revision it ends the leases with which the
 // key may have been created, or may be created yet.
 func (c *contender) Release(ctx context.Context) error {
-	ctx, cancel := c.requestContext(ctx)
+	ctx, cancel := c.lock.requestContext(ctx)
 	defer cancel()
 	if c.revision == 0 {
-		return errors.Join(c.revoke(ctx, c.held), c.revoke(ctx, c.position))
+		return errors.Join(c.lock.revoke(ctx, c.held), c.lock.revoke(ctx, c.position))
 	}
-	reply, err := c.client.Txn(ctx).If(clientv3.Compare(clientv3.CreateRevision(c.name), "=", c.revision)).
+	reply, err := c.lock.client.Txn(ctx).If(clientv3.Compare(clientv3.CreateRevision(c.name), "=", c.revision)).
 		Then(clientv3.OpDelete(c.name)).Commit()
 	switch {
 	case err != nil:
-		return c.unavailable("release", c.key, err)
+		return c.lock.unavailable("release", c.key, err)
 	case !reply.Succeeded:
 		return fmt.Errorf("%w: %s, when it was released", lockstrategy.ErrGone, c.key)
 	}
-	c.keep(c.position)
+	c.lock.keep(c.position)
 	c.giveUp(c.held)
 	return nil
 }
@@ -309,8 +309,8 @@ func (c *contender) Release(ctx context.Context) error {
 // leave deletes the key in the queue, and releases a grant that may exist.
 func (c *contender) leave() {
 	if c.revision > 0 || c.unknown {
-		c.keeper.GiveBack(session.Grant{Key: c.key, Expiry: c.timing.Expiry, Owner: c})
-		if c.keeper.Life.Err() != nil { // a lock that is closed has begun nothing
+		c.lock.keeper.GiveBack(session.Grant{Key: c.key, Expiry: c.lock.timing.Expiry, Owner: c})
+		if c.lock.keeper.Life.Err() != nil { // a lock that is closed has begun nothing
 			_ = c.Release(context.Background())
 		}
 		return
@@ -321,10 +321,10 @@ func (c *contender) leave() {
 // giveUp keeps a lease for the next contender. A private one is revoked in the background: it may be long.
 func (c *contender) giveUp(l *serverLease) {
 	if c.private && l != nil {
-		c.keeper.InBackground(func() { _ = c.revoke(c.keeper.Life, l) })
+		c.lock.keeper.InBackground(func() { _ = c.lock.revoke(c.lock.keeper.Life, l) })
 		return
 	}
-	c.keep(l)
+	c.lock.keep(l)
 }
 
 // unavailable wraps the error of a request. It adds advice for known causes.

@@ -11,7 +11,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// etcdLease is a lease in etcd's sense: its keys are deleted when it ends. It belongs to one contender at a time. So a request without an
+// serverLease is a lease in etcd's sense: its keys are deleted when it ends. It belongs to one contender at a time. So a request without an
 // answer cannot be executed any more when its lease is revoked.
 type serverLease struct {
 	id        clientv3.LeaseID

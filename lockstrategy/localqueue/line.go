@@ -12,7 +12,7 @@ import (
 	"locklab/lockstrategy"
 )
 
-// This file is the state machine of a [Cohort]: the path of a caller through the queue of a key, and every transition. The cohort's mutex
+// This file is the state machine of a [Queue]: the path of a caller through the queue of a key, and every transition. The cohort's mutex
 // guards all queues and their turns. A turn is one grant and its hand-offs.
 //
 //	from       event                                        to         action
@@ -32,7 +32,7 @@ import (
 // "next" is competing when a caller waits, and idle otherwise. A caller that arrives in another state than idle goes to the end of the
 // queue. One that leaves the queue changes no state, unless it was chosen in the same moment.
 
-// queue is the callers of one key in this process. An idle queue is deleted when it has nothing to remember.
+// line is the callers of one key in this process. An idle queue is deleted when it has nothing to remember.
 type line struct {
 	state   state
 	callers list.List // of *caller; the first has waited longest. The caller that competes or holds is in it no more
@@ -76,7 +76,7 @@ func (cl *caller) private() bool { return cl.request.Expiry != nil || cl.request
 // turn is the time for which a process has a key. It is one lease of the strategy, which goes from one holder to the next.
 type turn struct {
 	lease   *lockstrategy.Lease
-	private bool // granted with [LeaseFor] or [RenewAtMost]: never handed off
+	private bool // granted with [lockstrategy.LeaseFor] or [lockstrategy.RenewAtMost]: never handed off
 	began   time.Time
 	fresh   time.Duration // the time of the lease that was left at its grant
 	unwatch func() bool   // stops the watch for its loss
@@ -111,10 +111,10 @@ func (h *holder) again(ctx context.Context) *lockstrategy.Lease {
 	return lockstrategy.NewLease(ctx, h.token, h)
 }
 
-// Until implements [Holder].
+// Until implements [lockstrategy.Holder].
 func (h *holder) Until() time.Time { return h.turn.lease.Until() }
 
-// Release implements [Holder]. The release of the last entry gives the lock up.
+// Release implements [lockstrategy.Holder]. The release of the last entry gives the lock up.
 func (h *holder) Release(ctx context.Context) error {
 	if h.entries.Add(-1) > 0 {
 		return lockstrategy.LossOf(h.ctx)

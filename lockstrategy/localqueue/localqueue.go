@@ -10,10 +10,10 @@ import (
 	"locklab/lockstrategy"
 )
 
-// Cohort puts one first-in-first-out queue per key in front of a strategy ("lock cohorting", Dice, Marathe, Shavit 2012). Only the
+// Queue puts one first-in-first-out queue per key in front of a strategy ("lock cohorting", Dice, Marathe, Shavit 2012). Only the
 // first caller of a queue competes: a process is one contender, whatever its load. On release the lease is handed off to the next
 // caller, without a request to the server, within the bounds of [HandOff]. Then the key goes back, and the process leaves it alone for a
-// moment so that other processes that wait get it first (see [Yielder]).
+// moment so that other processes that wait get it first (see [lockstrategy.Yielder]).
 //
 // A caller that acquires a key under the context of its own lease on that key enters again, without a request. The options
 // then change nothing.
@@ -21,7 +21,7 @@ import (
 // A cohort knows the sequence of its own process's callers only. When the strategy is unavailable for the caller that competes, every
 // caller in the queue gets that error immediately. Otherwise each of them would wait for a timeout, one after the other.
 //
-// [TryOnce] gets [ErrTaken] while another caller of the process holds the key, competes for it or releases it. Otherwise it asks the
+// [lockstrategy.TryOnce] gets [lockstrategy.ErrTaken] while another caller of the process holds the key, competes for it or releases it. Otherwise it asks the
 // server, without the pause.
 type Queue struct {
 	strategy lockstrategy.Strategy
@@ -40,7 +40,7 @@ type HandOff struct {
 	Time  time.Duration // since the key came to the process; 0: 100 ms
 }
 
-// NewCohort puts a cohort in front of strategy.
+// New puts a queue in front of strategy.
 func New(strategy lockstrategy.Strategy, bounds HandOff) (*Queue, error) {
 	if bounds.Count < 0 || bounds.Time < 0 {
 		return nil, fmt.Errorf("lock: hand-off of %d leases in %s: the bounds are positive", bounds.Count, bounds.Time)
@@ -95,7 +95,7 @@ func (c *Queue) Waiting() int {
 	return n
 }
 
-// Close ends the wait of every caller in a queue. Callers that arrive from now on get [ErrUnavailable]. Leases that are held stay held, can
+// Close ends the wait of every caller in a queue. Callers that arrive from now on get [lockstrategy.ErrUnavailable]. Leases that are held stay held, can
 // be entered again, and can be released. Close does not close the strategy, which a caller may be asking.
 func (c *Queue) Close() {
 	c.mu.Lock()

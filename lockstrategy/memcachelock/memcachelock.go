@@ -15,7 +15,7 @@ import (
 	"github.com/bradfitz/gomemcache/memcache"
 )
 
-// Memcached is a lock in Memcached (A0): an item under the lock's key, with an expiry, that `add` stores only where there is none.
+// Lock is a lock in Memcached (A0): an item under the lock's key, with an expiry, that `add` stores only where there is none.
 // Use it where two holders waste work. Do not use it where they damage data.
 //
 // There is one holder while the server keeps the item until it expires, and the holder stops when its lease's context ends. All
@@ -30,7 +30,7 @@ import (
 // server restarts.
 //
 // The server counts whole seconds. It keeps a key for up to three seconds longer than its lease, unless the holder releases it. A caller
-// that waits polls, and callers compete without a queue: a [Cohort] keeps that to one caller per process.
+// that waits polls, and callers compete without a queue: package localqueue keeps that to one caller per process.
 type Lock struct {
 	keeper *session.Keeper
 	client *memcache.Client
@@ -39,8 +39,8 @@ type Lock struct {
 
 const pollInterval = 5 * time.Millisecond // between two tries, at most: a request costs microseconds (v8 in docs/benchmark.md, bursts)
 
-// NewMemcached returns a lock on client. Close it before client. The client's Timeout bounds its requests, because it knows no context.
-// It must not be longer than [Timing.Request], and is set to that where it is zero.
+// New returns a lock on client. Close it before client. The client's Timeout bounds its requests, because it knows no context.
+// It must not be longer than [lockstrategy.Timing.Request], and is set to that where it is zero.
 func New(client *memcache.Client, timing lockstrategy.Timing) (*Lock, error) {
 	timing, err := timing.WithDefaults()
 	switch {
@@ -65,12 +65,12 @@ func (m *Lock) Acquire(ctx context.Context, key string, options ...lockstrategy.
 	if err != nil {
 		return nil, lockstrategy.NotAcquired(key, err)
 	}
-	o := &itemOwner{Lock: m, Polled: session.Polled(pollInterval), key: key, name: m.keeper.NewName()}
+	o := &owner{lock: m, Polled: session.Polled(pollInterval), key: key, name: m.keeper.NewName()}
 	o.expiry, o.renewed = request.Lease(m.timing.Expiry)
 	return m.keeper.Acquire(ctx, key, request, nil, o.try)
 }
 
-// Close ends the repeated releases. Callers that wait, or ask from now on, get [ErrUnavailable]. Leases that are held stay held, and can
+// Close ends the repeated releases. Callers that wait, or ask from now on, get [lockstrategy.ErrUnavailable]. Leases that are held stay held, and can
 // be released.
 func (m *Lock) Close() error {
 	m.keeper.Close()
@@ -98,10 +98,10 @@ func itemExpiry(lease time.Duration) (seconds int32) {
 	return int32((lease + lost + time.Second - 1) / time.Second)
 }
 
-// itemOwner is one call of Acquire, and the owner of its grant. It is never used again, so a request that the server executes
+// owner is one call of Acquire, and the owner of its grant. It is never used again, so a request that the server executes
 // twice is harmless.
-type itemOwner struct {
-	*Lock
+type owner struct {
+	lock *Lock
 	session.Polled
 	key, name string
 	expiry    time.Duration
@@ -110,9 +110,9 @@ type itemOwner struct {
 }
 
 // try asks once.
-func (o *itemOwner) try(context.Context) (*session.Grant, time.Duration, error) {
+func (o *owner) try(context.Context) (*session.Grant, time.Duration, error) {
 	g := session.Grant{Key: o.key, Asked: time.Now(), Expiry: o.expiry, Renewed: o.renewed, Owner: o}
-	err := o.client.Add(&memcache.Item{Key: o.key, Value: []byte(o.name), Expiration: itemExpiry(o.expiry)})
+	err := o.lock.client.Add(&memcache.Item{Key: o.key, Value: []byte(o.name), Expiration: itemExpiry(o.expiry)})
 	switch {
 	case err == nil:
 		return &g, 0, nil
@@ -120,18 +120,18 @@ func (o *itemOwner) try(context.Context) (*session.Grant, time.Duration, error) 
 		return nil, session.Jitter(pollInterval), lockstrategy.OtherHolder{}
 	case mayHaveStored(err):
 		o.late = true
-		o.keeper.GiveBack(g)
+		o.lock.keeper.GiveBack(g)
 	}
-	return nil, 0, o.unavailable("acquire", err)
+	return nil, 0, o.lock.unavailable("acquire", err)
 }
 
-// Renew implements [Owner]. It begins the item's expiry anew. A renewal that comes late resurrects nothing: cas stores only where the item
+// Renew implements [session.Owner]. It begins the item's expiry anew. A renewal that comes late resurrects nothing: cas stores only where the item
 // is still there.
-func (o *itemOwner) Renew(context.Context) error { return o.store("renew", itemExpiry(o.expiry)) }
+func (o *owner) Renew(context.Context) error { return o.store("renew", itemExpiry(o.expiry)) }
 
-// Release implements [Owner]. It stores an item that has expired. A delete would not compare: it could remove the item of the next owner.
+// Release implements [session.Owner]. It stores an item that has expired. A delete would not compare: it could remove the item of the next owner.
 // After an add without an answer, a missing item proves nothing before the lease's end.
-func (o *itemOwner) Release(context.Context) error {
+func (o *owner) Release(context.Context) error {
 	err := o.store("release", -1)
 	if o.late && errors.Is(err, lockstrategy.ErrGone) {
 		return fmt.Errorf("%w: %s may still be stored", lockstrategy.ErrUnavailable, o.key)
@@ -141,15 +141,15 @@ func (o *itemOwner) Release(context.Context) error {
 
 // store gives this owner's item a new expiry, in seconds; -1: it has expired. It begins again when the item has changed between gets
 // and cas: then this owner has just renewed it, or it is another's.
-func (o *itemOwner) store(what string, seconds int32) error {
+func (o *owner) store(what string, seconds int32) error {
 	for {
-		item, err := o.client.Get(o.key) // sends gets
+		item, err := o.lock.client.Get(o.key) // sends gets
 		if err == nil && string(item.Value) != o.name {
 			return fmt.Errorf("%w: another has %s", lockstrategy.ErrGone, o.key)
 		}
 		if err == nil {
 			item.Expiration = seconds
-			err = o.client.CompareAndSwap(item)
+			err = o.lock.client.CompareAndSwap(item)
 		}
 		switch {
 		case errors.Is(err, memcache.ErrCacheMiss):
@@ -157,7 +157,7 @@ func (o *itemOwner) store(what string, seconds int32) error {
 		case err == nil:
 			return nil
 		case !errors.Is(err, memcache.ErrCASConflict):
-			return o.unavailable(what, err)
+			return o.lock.unavailable(what, err)
 		}
 	}
 }

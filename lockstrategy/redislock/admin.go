@@ -17,7 +17,7 @@ type Admin interface {
 	// Inspect says whether key is held, and which owner holds it. By the time it is read, the answer may be old.
 	Inspect(ctx context.Context, key string) (State, error)
 	// ForceUnlock frees key, whatever its holder, and reports whether it was held. A holder that listens is notified, and its lease
-	// ends with [ErrForced]; one that cannot listen loses it at its next renewal.
+	// ends with [lockstrategy.ErrForced]; one that cannot listen loses it at its next renewal.
 	ForceUnlock(ctx context.Context, key string) (bool, error)
 }
 

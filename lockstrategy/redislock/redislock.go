@@ -26,12 +26,12 @@ var (
 	releaseSource string
 )
 
-// Redis is a lock on one Redis: a single server, a master, or the key's master in a cluster. It speaks the wire protocol of
+// Lock is a lock on one Redis: a single server, a master, or the key's master in a cluster. It speaks the wire protocol of
 // Redisson's RLock (A1), so Java services can use the same locks.
 //
 // There may be two holders when one pauses past its lease or ignores its context. There may be two when the server loses the key:
 // in a failover, a restart with data loss, an eviction, or a clock jump. A key may be deleted by hand.
-// Callers compete on the server without a queue: a [Cohort] queues those of one process.
+// Callers compete on the server without a queue: package localqueue queues those of one process.
 type Lock struct {
 	client redis.UniversalClient
 	timing lockstrategy.Timing
@@ -41,9 +41,9 @@ type Lock struct {
 	acquireScript, renewScript, releaseScript *redis.Script
 }
 
-// NewRedis returns a lock on client. Close it before client.
-// The client must let a context bound its commands (ContextTimeoutEnabled), or [Timing.Request] bounds nothing. It must not
-// repeat commands (MaxRetries: -1): a release that was executed twice says [ErrGone].
+// New returns a lock on client. Close it before client.
+// The client must let a context bound its commands (ContextTimeoutEnabled), or [lockstrategy.Timing.Request] bounds nothing. It must not
+// repeat commands (MaxRetries: -1): a release that was executed twice says [lockstrategy.ErrGone].
 func New(client redis.UniversalClient, timing lockstrategy.Timing) (*Lock, error) {
 	timing, err := timing.WithDefaults()
 	if err != nil {
@@ -56,7 +56,7 @@ func New(client redis.UniversalClient, timing lockstrategy.Timing) (*Lock, error
 	}, nil
 }
 
-// Close ends the subscriptions and the repeated releases. Callers that wait, or ask from now on, get [ErrUnavailable]. Leases that
+// Close ends the subscriptions and the repeated releases. Callers that wait, or ask from now on, get [lockstrategy.ErrUnavailable]. Leases that
 // are held stay held, and can be released.
 func (r *Lock) Close() error {
 	r.keeper.Close()
@@ -88,7 +88,7 @@ func (r *Lock) Acquire(ctx context.Context, key string, options ...lockstrategy.
 }
 
 // owner is one call of Acquire, and the owner of its grant. No other call has its name, so a request that the server executes
-// twice is harmless. A second acquire grants again, with a newer number. A second release frees nothing more, but answers [ErrGone].
+// twice is harmless. A second acquire grants again, with a newer number. A second release frees nothing more, but answers [lockstrategy.ErrGone].
 type owner struct {
 	lock      *Lock
 	key, name string
@@ -151,7 +151,7 @@ func (o *owner) stopListening() {
 
 // ---- Keep ----
 
-// Renew implements [Owner].
+// Renew implements [session.Owner].
 func (o *owner) Renew(ctx context.Context) error {
 	var extension time.Duration // 0: the script only asks whether the owner still holds the key
 	if o.renewed {
@@ -167,14 +167,14 @@ func (o *owner) Renew(ctx context.Context) error {
 	return nil
 }
 
-// Watch implements [Watcher].
+// Watch implements [session.Watcher].
 func (o *owner) Watch(notify func(released bool)) (stop func()) {
 	return o.lock.hub.Listen(ChannelOf(o.key), notify)
 }
 
 // ---- Release ----
 
-// Release implements [Owner]. The script publishes the release, and says how many processes received that.
+// Release implements [session.Owner]. The script publishes the release, and says how many processes received that.
 func (o *owner) Release(ctx context.Context) error {
 	channel := ChannelOf(o.key)
 	receives := o.lock.hub.Publishing(channel)
@@ -193,10 +193,10 @@ func (o *owner) Release(ctx context.Context) error {
 	return nil
 }
 
-// Others implements [Yielder]. A user who may not publish does not learn how many others wait.
+// Others implements [lockstrategy.Yielder]. A user who may not publish does not learn how many others wait.
 func (o *owner) Others() int { return int(o.others.Load()) }
 
-// Yield implements [Yielder]. It lets as many releases by others pass as its own has notified processes.
+// Yield implements [lockstrategy.Yielder]. It lets as many releases by others pass as its own has notified processes.
 func (o *owner) Yield(ctx context.Context) {
 	n := o.Others()
 	if n < 0 {
@@ -228,7 +228,7 @@ func (o *owner) wrap(what string, err error) error {
 	return fmt.Errorf("%w: %s: %w", lockstrategy.ErrUnavailable, what, replies.Explain(err))
 }
 
-// TryNotify implements a step of [Probe].
+// TryNotify implements a step of [session.Probe].
 func (r *Lock) TryNotify(ctx context.Context, key string) error {
 	ctx, cancel := context.WithTimeout(ctx, r.timing.Request)
 	defer cancel()
@@ -238,10 +238,10 @@ func (r *Lock) TryNotify(ctx context.Context, key string) error {
 // grantKey is the key of the number of a lock's last grant, of which fencing tokens are made.
 func grantKey(key string) string { return prefixed(GrantPrefix, key) }
 
-// grantPrefix begins the keys of the numbers of last grants.
+// GrantPrefix begins the keys of the numbers of last grants.
 const GrantPrefix = "locklab_grant"
 
-// channelOf names the channel on which the release of key is published.
+// ChannelOf names the channel on which the release of key is published.
 func ChannelOf(key string) string { return prefixed("redisson_lock__channel", key) }
 
 // prefixed builds a name in the cluster slot of key, as Redisson does.

@@ -15,19 +15,18 @@ import (
 	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
 	"github.com/redis/go-redis/v9"
 
-	"locklab/internal/replies"
 	"locklab/lockstrategy"
 	"locklab/lockstrategy/redislock/pubsub"
 	"locklab/lockstrategy/session"
 )
 
-// RedLock is a lock that a majority of independent Redis nodes has granted (A2, A4). redsync asks the nodes, counts their votes, and
+// Lock is a lock that a majority of independent Redis nodes has granted (A2, A4). redsync asks the nodes, counts their votes, and
 // compares before it deletes. The key on each node is "redlock:" and the lock's key. In addition to redsync, the lease is renewed, a
 // release is published on every node, and a node that may have granted a try that failed is released in the background.
 //
 // Exclusion holds while a majority of the nodes keeps its keys. It breaks when a node that restarts empty, or whose clock jumps
 // ahead, votes again within the lease (Kleppmann 2016; antirez, "Is Redlock safe?"). It issues no fencing token. Every caller competes,
-// without a queue: a [Cohort] queues those of one process.
+// without a queue: package localqueue queues those of one process.
 type Lock struct {
 	nodes  []redis.UniversalClient
 	hubs   []*pubsub.Hub // one for each node
@@ -40,7 +39,7 @@ type Lock struct {
 // timeout costs nothing while a majority answers.
 const DefaultNodeTimeout = 500 * time.Millisecond
 
-// NewRedLock returns a lock over nodes, which must be independent of each other: no replicas. Close it before them. [Timing.Request] bounds
+// New returns a lock over nodes, which must be independent of each other: no replicas. Close it before them. [lockstrategy.Timing.Request] bounds
 // the answer of one node; 0: [DefaultNodeTimeout], or a third of a shorter lease.
 func New(nodes []redis.UniversalClient, timing lockstrategy.Timing) (*Lock, error) {
 	timing.Request = cmp.Or(timing.Request, min(DefaultNodeTimeout, cmp.Or(timing.Expiry, lockstrategy.DefaultLease)/3))
@@ -58,7 +57,7 @@ func New(nodes []redis.UniversalClient, timing lockstrategy.Timing) (*Lock, erro
 	return r, nil
 }
 
-// Close ends the subscriptions and the repeated releases. Callers that wait get [ErrUnavailable]. Leases that are held stay held, and
+// Close ends the subscriptions and the repeated releases. Callers that wait get [lockstrategy.ErrUnavailable]. Leases that are held stay held, and
 // can be released.
 func (r *Lock) Close() error {
 	r.keeper.Close()
@@ -112,7 +111,7 @@ func (r *Lock) Acquire(ctx context.Context, key string, options ...lockstrategy.
 
 // quorum is one try on all nodes, and the owner of its grant.
 type quorum struct {
-	*Lock
+	lock       *Lock
 	key, value string
 	expiry     time.Duration
 	renewed    bool
@@ -122,7 +121,7 @@ type quorum struct {
 }
 
 func (r *Lock) newQuorum(key string, request lockstrategy.Request) *quorum {
-	q := &quorum{Lock: r, key: key, value: r.keeper.NewName()}
+	q := &quorum{lock: r, key: key, value: r.keeper.NewName()}
 	q.expiry, q.renewed = request.Lease(r.timing.Expiry)
 	pools := make([]redsyncredis.Pool, len(r.nodes))
 	for i, client := range r.nodes {
@@ -139,32 +138,7 @@ func (q *quorum) over(pools ...redsyncredis.Pool) *redsync.Mutex {
 		redsync.WithValue(q.value), redsync.WithGenValueFunc(func() (string, error) { return q.value, nil }))
 }
 
-// takeBack releases a try that failed on each node that may have granted it without an answer. redsync releases it, too, but once. Two
-// tries that leave the key on two nodes each would keep all others from a majority.
-func (q *quorum) takeBack(g session.Grant) {
-	for _, v := range q.votes {
-		if <-v.asked; replies.MayHaveRun(v.err) {
-			g.Owner = stray{q, v}
-			q.keeper.GiveBack(g)
-		}
-	}
-}
-
-// stray is the key of a try that failed, on one node.
-type stray struct {
-	*quorum
-	vote *vote
-}
-
-// Release implements [Owner].
-func (s stray) Release(ctx context.Context) error {
-	if _, err := s.over(s.vote).UnlockContext(ctx); len(unanswered(err)) > 0 {
-		return fmt.Errorf("%w: %w", lockstrategy.ErrUnavailable, err)
-	}
-	return nil
-}
-
-// Renew implements [Owner]. It extends the lease on the nodes that still have it.
+// Renew implements [session.Owner]. It extends the lease on the nodes that still have it.
 func (q *quorum) Renew(ctx context.Context) error {
 	extended, err := q.mutex.ExtendContext(ctx)
 	refused := new(redsync.ErrTaken) // by a majority; the state of the silent nodes is not known
@@ -174,10 +148,10 @@ func (q *quorum) Renew(ctx context.Context) error {
 	case errors.As(err, &refused):
 		return fmt.Errorf("%w: no majority has %s: %w", lockstrategy.ErrGone, q.mutex.Name(), err)
 	}
-	return q.unavailable("renew", err)
+	return q.lock.unavailable("renew", err)
 }
 
-// Release implements [Owner]. It frees the nodes, and notifies the others.
+// Release implements [session.Owner]. It frees the nodes, and notifies the others.
 func (q *quorum) Release(ctx context.Context) error {
 	released, err := q.mutex.UnlockContext(ctx)
 	switch {
@@ -185,122 +159,14 @@ func (q *quorum) Release(ctx context.Context) error {
 		q.publish(ctx)
 		return nil
 	case len(unanswered(err)) > 0: // it may have released, and may still have the key
-		return q.unavailable("release", err)
+		return q.lock.unavailable("release", err)
 	}
 	q.publish(ctx)
 	return fmt.Errorf("%w: no majority had %s when it was released", lockstrategy.ErrGone, q.mutex.Name())
 }
 
-// publish notifies on every node, and returns when a majority has answered. The node that has notified most processes counts.
-func (q *quorum) publish(ctx context.Context) {
-	channel, answers := ChannelOf(q.key), make(chan notified, len(q.nodes))
-	for i, client := range q.nodes {
-		go func() {
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), q.timing.Request)
-			defer cancel()
-			receives := q.hubs[i].Publishing(channel)
-			others, err := client.Publish(ctx, channel, "0").Result()
-			switch {
-			case err != nil:
-				others = -1
-			case receives && others > 0:
-				others-- // this process
-			}
-			answers <- notified{i, int(others)}
-		}()
-	}
-	most := notified{others: -1}
-	for range q.majority() {
-		if a := <-answers; a.others > most.others {
-			most = a
-		}
-	}
-	q.notified.Store(&most)
-}
-
-// notified is how many other processes a node has notified. Below 0: it may not publish, or did not answer.
-type notified struct{ node, others int }
-
-// Others implements [Yielder].
-func (q *quorum) Others() int {
-	if n := q.notified.Load(); n != nil {
-		return n.others
-	}
-	return 0
-}
-
-// Yield implements [Yielder].
-func (q *quorum) Yield(ctx context.Context) {
-	if q.Others() < 0 {
-		session.Polled(longPause).Yield(ctx)
-		return
-	}
-	node := q.notified.Load().node
-	q.hubs[node].Yield(ctx, ChannelOf(q.key), q.Others(), func() bool {
-		ctx, cancel := context.WithTimeout(ctx, q.timing.Request)
-		defer cancel()
-		return q.nodes[node].Exists(ctx, Prefix+q.key).Val() > 0
-	})
-}
-
-// vote is one node's part in one try. redsync goes on when a majority has answered, and ends the context of the other requests. They are
-// sent all the same, and the release waits until the request for the key has been answered: it must not overtake that.
-type vote struct {
-	redsyncredis.Pool
-	timeout time.Duration
-	asked   chan struct{} // closed when the request for the key has ended
-	err     error         // then: of that request
-}
-
-// Get implements redsync's Pool.
-func (v *vote) Get(ctx context.Context) (redsyncredis.Conn, error) {
-	ctx, cancel := context.WithTimeout(replies.SendOnce(context.WithoutCancel(ctx)), v.timeout)
-	conn, err := v.Pool.Get(ctx)
-	return ballot{conn, v, cancel}, err
-}
-
-// ballot is redsync's connection to a vote.
-type ballot struct {
-	redsyncredis.Conn
-	vote   *vote
-	cancel context.CancelFunc
-}
-
-// SetNX asks for the key.
-func (b ballot) SetNX(name, value string, expiry time.Duration) (granted bool, err error) {
-	granted, err = b.Conn.SetNX(name, value, expiry)
-	b.vote.err = err
-	close(b.vote.asked)
-	return granted, err
-}
-
-// Eval releases the key, or extends its lease.
-func (b ballot) Eval(script *redsyncredis.Script, keysAndArgs ...any) (any, error) {
-	<-b.vote.asked
-	return b.Conn.Eval(script, keysAndArgs...)
-}
-
-// Close implements redsync's Conn.
-func (b ballot) Close() error {
-	b.cancel()
-	return b.Conn.Close()
-}
-
-// TryNotify implements a step of [Probe]. One node that notifies is enough.
-func (r *Lock) TryNotify(ctx context.Context, key string) (err error) {
-	for _, hub := range r.hubs {
-		if err = hub.Try(ctx, ChannelOf(key)); err == nil {
-			return nil
-		}
-	}
-	return err
-}
-
-// redlockPrefix and the lock's key are the key on each node.
+// Prefix and the lock's key are the key on each node.
 const Prefix = "redlock:"
-
-// redlockChannel names the channel on which the release of key is published on each node.
-func ChannelOf(key string) string { return "redlock_channel:" + key }
 
 func (r *Lock) majority() int { return len(r.nodes)/2 + 1 }
 

@@ -36,7 +36,7 @@ func NewKeeper() *Keeper {
 // NewName names an owner. No two owners have the same name.
 func (k *Keeper) NewName() string { return k.Process + ":" + strconv.FormatUint(k.calls.Add(1), 10) }
 
-// Close ends the repeated releases. Callers that wait, or ask from now on, get [ErrUnavailable]. Leases that are held stay held, and can
+// Close ends the repeated releases. Callers that wait, or ask from now on, get [lockstrategy.ErrUnavailable]. Leases that are held stay held, and can
 // be released.
 func (k *Keeper) Close() {
 	k.mu.Lock()
@@ -48,7 +48,7 @@ func (k *Keeper) Close() {
 // Closed is closed with the keeper.
 func (k *Keeper) Closed() <-chan struct{} { return k.Life.Done() }
 
-// Try asks a backend once for a key. Without a grant, err says why: an [OtherHolder], or an error. again is the time after which to try
+// Try asks a backend once for a key. Without a grant, err says why: an [lockstrategy.OtherHolder], or an error. again is the time after which to try
 // again at the latest; 0: err is final.
 type Try func(ctx context.Context) (g *Grant, again time.Duration, err error)
 
@@ -125,13 +125,13 @@ func Wake(wake chan<- struct{}) {
 	}
 }
 
-// Polled implements [Yielder] for a backend that notifies nobody: those that wait poll, at this interval at most.
+// Polled implements [lockstrategy.Yielder] for a backend that notifies nobody: those that wait poll, at this interval at most.
 type Polled time.Duration
 
-// Others implements [Yielder]: nobody can tell.
+// Others implements [lockstrategy.Yielder]: nobody can tell.
 func (Polled) Others() int { return -1 }
 
-// Yield implements [Yielder]. It waits for a little longer than a poll.
+// Yield implements [lockstrategy.Yielder]. It waits for a little longer than a poll.
 func (p Polled) Yield(ctx context.Context) {
 	select {
 	case <-ctx.Done():

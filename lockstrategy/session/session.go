@@ -22,9 +22,9 @@ type Grant struct {
 
 // Owner asks the backend about one grant. Each call has a timeout of its own. A request that is executed twice changes nothing.
 type Owner interface {
-	// Renew extends the lease. An error that wraps [ErrLost] is final; others are tried again.
+	// Renew extends the lease. An error that wraps [lockstrategy.ErrLost] is final; others are tried again.
 	Renew(ctx context.Context) error
-	// Release frees the key. Its error wraps [ErrGone], or [ErrUnavailable] when it is not known whether the key is free.
+	// Release frees the key. Its error wraps [lockstrategy.ErrGone], or [lockstrategy.ErrUnavailable] when it is not known whether the key is free.
 	Release(ctx context.Context) error
 }
 
@@ -53,7 +53,7 @@ type session struct {
 	keeper *Keeper
 	ctx    context.Context // the lease's
 	cancel context.CancelCauseFunc
-	bound  time.Time // of [RenewAtMost]; zero: none
+	bound  time.Time // of [lockstrategy.RenewAtMost]; zero: none
 
 	mu    sync.Mutex
 	until time.Time // as last confirmed; zero: it has no end
@@ -70,7 +70,7 @@ type session struct {
 }
 
 // Keep begins the session of a grant. The lease's context has the values of ctx. A grant whose answer took longer than its lease is given
-// back, and the error wraps [ErrNotAcquired] and [ErrExpired].
+// back, and the error wraps [lockstrategy.ErrNotAcquired] and [lockstrategy.ErrExpired].
 func (k *Keeper) Keep(ctx context.Context, r lockstrategy.Request, g Grant) (*lockstrategy.Lease, error) {
 	s := &session{Grant: g, keeper: k, answer: make(chan error, 1), heard: make(chan bool, 16)}
 	s.ctx, s.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
@@ -202,7 +202,7 @@ func (s *session) lose(cause error) {
 	}
 }
 
-// Release implements [Holder]. As soon as it begins, nobody may rely on the lock, whatever the server answers.
+// Release implements [lockstrategy.Holder]. As soon as it begins, nobody may rely on the lock, whatever the server answers.
 func (s *session) Release(ctx context.Context) error {
 	s.cancel(nil)
 	if lost := lockstrategy.LossOf(s.ctx); lost != nil {
@@ -215,7 +215,7 @@ func (s *session) Release(ctx context.Context) error {
 	return err
 }
 
-// Others implements [Yielder] with that of the owner. One whose server queues those that wait has none.
+// Others implements [lockstrategy.Yielder] with that of the owner. One whose server queues those that wait has none.
 func (s *session) Others() int {
 	if y, yields := s.Owner.(lockstrategy.Yielder); yields {
 		return y.Others()
@@ -223,14 +223,14 @@ func (s *session) Others() int {
 	return 0
 }
 
-// Yield implements [Yielder].
+// Yield implements [lockstrategy.Yielder].
 func (s *session) Yield(ctx context.Context) {
 	if y, yields := s.Owner.(lockstrategy.Yielder); yields {
 		y.Yield(ctx)
 	}
 }
 
-// Until implements [Holder].
+// Until implements [lockstrategy.Holder].
 func (s *session) Until() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"locklab/lockstrategy/session"
 )
 
-// Database is a lock in the table locklab_locks of a database. A key has a row, with its owner, its expiry by the database's clock, and
+// Lock is a lock in the table locklab_locks of a database. A key has a row, with its owner, its expiry by the database's clock, and
 // the last fencing token. A2 names locks in a database, and shows none. One UPDATE takes the lock. The table is created when it is
 // missing. Rows are never deleted here, so it grows by one for each key; somebody else may delete rows with an old expiry.
 //
@@ -27,7 +27,7 @@ import (
 // grow when the clock is set back. They also grow when the table is lost, unless the clock is set back as well. SQLite's clock counts
 // milliseconds: there a token may repeat when the row is lost in the millisecond of its grant.
 //
-// A caller that waits asks again after a pause, without a queue. A [Cohort] keeps that to one caller per process.
+// A caller that waits asks again after a pause, without a queue. A queue keeps that to one caller per process.
 type Lock struct {
 	keeper *session.Keeper
 	db     *gorm.DB
@@ -36,7 +36,7 @@ type Lock struct {
 	timing lockstrategy.Timing
 }
 
-// NewDatabase returns a lock on db: MySQL, MariaDB or SQLite. name is its name in errors; empty: its kind. NewDatabase sends nothing.
+// New returns a lock on db: MySQL, MariaDB or SQLite. name is its name in errors; empty: its kind. New sends nothing.
 // Close the lock before db.
 //
 // A connection to MySQL or MariaDB must commit each statement (autocommit=1), or the first that acquires a key blocks all others. It should
@@ -44,7 +44,7 @@ type Lock struct {
 // becomes read-only (rejectReadOnly), and bound the use of a connection (SetConnMaxLifetime). Otherwise a failover behind one address needs
 // a restart.
 //
-// A request that waits for another writer of SQLite is repeated until [Timing].Request ends. SQLite's own wait does not end with it. So a
+// A request that waits for another writer of SQLite is repeated until [lockstrategy.Timing].Request ends. SQLite's own wait does not end with it. So a
 // request may take longer by the busy_timeout of the connection, which is 5 s in some drivers. Set a short one, such as 20 ms.
 func New(db *gorm.DB, name string, timing lockstrategy.Timing) (*Lock, error) {
 	timing, err := timing.WithDefaults()
@@ -64,7 +64,7 @@ func New(db *gorm.DB, name string, timing lockstrategy.Timing) (*Lock, error) {
 	}, nil
 }
 
-// databasePoll is short: a try of a caller that waits only reads, and a [Cohort] has one such caller for each key.
+// databasePoll is short: a try of a caller that waits only reads, and a queue has one such caller for each key.
 // It counts in the bursts of v5 in docs/benchmark.md.
 const pollInterval = 10 * time.Millisecond
 
@@ -77,12 +77,12 @@ func (d *Lock) Acquire(ctx context.Context, key string, options ...lockstrategy.
 	if err != nil {
 		return nil, lockstrategy.NotAcquired(key, err)
 	}
-	o := &rowOwner{Lock: d, Polled: session.Polled(pollInterval), key: key, name: d.keeper.NewName()}
+	o := &owner{lock: d, Polled: session.Polled(pollInterval), key: key, name: d.keeper.NewName()}
 	o.expiry, o.renewed = request.Lease(d.timing.Expiry)
 	return d.keeper.Acquire(ctx, key, request, nil, o.try)
 }
 
-// Close ends the repeated releases. Callers that wait, or ask from now on, get [ErrUnavailable]. Leases that are held stay held, and can
+// Close ends the repeated releases. Callers that wait, or ask from now on, get [lockstrategy.ErrUnavailable]. Leases that are held stay held, and can
 // be released.
 func (d *Lock) Close() error {
 	d.keeper.Close()
@@ -92,10 +92,10 @@ func (d *Lock) Close() error {
 // Process begins the name of each owner.
 func (d *Lock) Process() string { return d.keeper.Process }
 
-// rowOwner is one call of Acquire, and the owner of its grant. It is never used again, so a request that the database
+// owner is one call of Acquire, and the owner of its grant. It is never used again, so a request that the database
 // executes twice is harmless.
-type rowOwner struct {
-	*Lock
+type owner struct {
+	lock *Lock
 	session.Polled
 	key, name string
 	expiry    time.Duration
@@ -104,25 +104,25 @@ type rowOwner struct {
 }
 
 // try asks once.
-func (o *rowOwner) try(ctx context.Context) (*session.Grant, time.Duration, error) {
+func (o *owner) try(ctx context.Context) (*session.Grant, time.Duration, error) {
 	g := session.Grant{Key: o.key, Asked: time.Now(), Expiry: o.expiry, Renewed: o.renewed, Owner: o}
 	values := o.values()
-	err := o.do(ctx, func(db *gorm.DB) error {
+	err := o.lock.do(ctx, func(db *gorm.DB) error {
 		if o.taken { // a caller that waits reads, which delays nobody
-			if held, err := count(db, o.sql.held, values); err != nil || held > 0 {
+			if held, err := count(db, o.lock.sql.held, values); err != nil || held > 0 {
 				return err
 			}
 		}
 		var err error
-		g.Number, err = o.sql.ask(db, o.sql.take, values)
+		g.Number, err = o.lock.sql.ask(db, o.lock.sql.take, values)
 		if err == nil && g.Number == 0 { // another holds the key, or nobody has held it yet
-			g.Number, err = o.sql.ask(db, o.sql.insert, values)
+			g.Number, err = o.lock.sql.ask(db, o.lock.sql.insert, values)
 		}
 		return err
 	})
 	if err != nil {
-		o.keeper.GiveBack(g)
-		return nil, 0, o.unavailable("acquire", err)
+		o.lock.keeper.GiveBack(g)
+		return nil, 0, o.lock.unavailable("acquire", err)
 	}
 	if o.taken = g.Number == 0; o.taken {
 		return nil, session.Jitter(pollInterval), lockstrategy.OtherHolder{}
@@ -135,35 +135,35 @@ func count(db *gorm.DB, statement string, values map[string]any) (rows int64, er
 	return rows, err
 }
 
-// Renew implements [Owner].
-func (o *rowOwner) Renew(ctx context.Context) error {
+// Renew implements [session.Owner].
+func (o *owner) Renew(ctx context.Context) error {
 	return o.own(ctx, "renew", func(db *gorm.DB) (int64, error) {
 		if !o.renewed {
-			return count(db, o.sql.mine, o.values())
+			return count(db, o.lock.sql.mine, o.values())
 		}
-		done := db.Exec(o.sql.renew, o.values())
+		done := db.Exec(o.lock.sql.renew, o.values())
 		return done.RowsAffected, done.Error
 	})
 }
 
-// Release implements [Owner].
-func (o *rowOwner) Release(ctx context.Context) error {
+// Release implements [session.Owner].
+func (o *owner) Release(ctx context.Context) error {
 	return o.own(ctx, "release", func(db *gorm.DB) (int64, error) {
-		done := db.Exec(o.sql.release, o.values())
+		done := db.Exec(o.lock.sql.release, o.values())
 		return done.RowsAffected, done.Error
 	})
 }
 
 // own executes a statement that finds the row only if it is the owner's.
-func (o *rowOwner) own(ctx context.Context, what string, find func(*gorm.DB) (rows int64, err error)) error {
+func (o *owner) own(ctx context.Context, what string, find func(*gorm.DB) (rows int64, err error)) error {
 	var rows int64
-	err := o.do(ctx, func(db *gorm.DB) (err error) {
+	err := o.lock.do(ctx, func(db *gorm.DB) (err error) {
 		rows, err = find(db)
 		return err
 	})
 	switch {
 	case err != nil:
-		return o.unavailable(what, err)
+		return o.lock.unavailable(what, err)
 	case rows == 0:
 		return fmt.Errorf("%w: %s", lockstrategy.ErrGone, o.key)
 	}
@@ -171,7 +171,7 @@ func (o *rowOwner) own(ctx context.Context, what string, find func(*gorm.DB) (ro
 }
 
 // values are the parameters of every statement of the owner.
-func (o *rowOwner) values() map[string]any {
+func (o *owner) values() map[string]any {
 	return map[string]any{"key": o.key, "owner": o.name, "lease": o.expiry.Microseconds()}
 }
 

@@ -11,7 +11,7 @@ import (
 // longestName is the longest name of a lock in a database, in bytes.
 const longestName = 255
 
-// The statements of [Database]. They know @key, @owner and @lease (microseconds). A dialect replaces the words in capitals that
+// The statements of [Lock]. They know @key, @owner and @lease (microseconds). A dialect replaces the words in capitals that
 // are not SQL. CLOCK is the database's time in microseconds since 1970, and STEP the same since 2000 in steps of 32 µs, from 1. They depend
 // on no time zone. OLDER is the largest number that is not of an older version, whose numbers were microseconds.
 //

@@ -19,7 +19,7 @@ import (
 
 const root = "/locklab" // the node above those of the keys
 
-// zooKeeperClient is a connection of package zk, which knows no context and no longest wait for an answer. It gives both to requests. A
+// client is a connection of package zk, which knows no context and no longest wait for an answer. It gives both to requests. A
 // server that does not answer in time is left for the next one, with the same session.
 type client struct {
 	addrs []string
@@ -267,7 +267,7 @@ func (c *client) dial(network, addr string, _ time.Duration) (net.Conn, error) {
 	return c.wire, nil
 }
 
-// zooKeeperWire is one connection. It reads how the server answers the greeting, of which package zk says too little: length, version of
+// wire is one connection. It reads how the server answers the greeting, of which package zk says too little: length, version of
 // the protocol, timeout of the session.
 type wire struct {
 	net.Conn

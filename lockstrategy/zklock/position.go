@@ -20,7 +20,7 @@ import (
 
 // position is one caller's position in the queue of a key: a node, and later its grant.
 type position struct {
-	*Lock
+	lock        *Lock
 	key, parent string
 	guid        string          // begins the node's name: so the node is found when the answer to its creation is lost
 	created     chan struct{}   // closed when it is known whether there is a node
@@ -44,7 +44,7 @@ func (z *Lock) enter(ctx context.Context, key string) (*position, error) {
 	if err := z.client.ready(ctx, until); err != nil {
 		return nil, err
 	}
-	p := &position{Lock: z, key: key, guid: "_c_" + uuid.NewString() + "-lock-", created: make(chan struct{})}
+	p := &position{lock: z, key: key, guid: "_c_" + uuid.NewString() + "-lock-", created: make(chan struct{})}
 	p.parent = root + "/" + strings.ReplaceAll(url.PathEscape(key), ".", "%2E") // no node may be called "."
 	wire := z.client.current()
 	wanted, forget := context.WithCancel(z.client.life)
@@ -67,7 +67,7 @@ func (z *Lock) enter(ctx context.Context, key string) (*position, error) {
 // left: then the node is deleted.
 func (p *position) create(wanted context.Context) {
 	defer close(p.created)
-	conn := p.client.conn
+	conn := p.lock.client.conn
 	for again := true; again; {
 		p.asked = time.Now()
 		p.path, p.failed = conn.Create(p.parent+"/"+p.guid, nil, zk.FlagEphemeral|zk.FlagSequence, everybody)
@@ -79,7 +79,7 @@ func (p *position) create(wanted context.Context) {
 			again = p.failed == nil
 			continue
 		}
-		for connectionLost(p.failed) && p.client.ready(p.client.life, nil) == nil {
+		for connectionLost(p.failed) && p.lock.client.ready(p.lock.client.life, nil) == nil {
 			p.failed = p.find(conn)
 		}
 		again = p.failed == nil && p.path == "" && wanted.Err() == nil
@@ -103,10 +103,10 @@ func (p *position) find(conn *zk.Conn) error {
 	return err
 }
 
-// wait waits until the node is the first in the queue. [ErrGone]: it is in the queue no more.
+// wait waits until the node is the first in the queue. [lockstrategy.ErrGone]: it is in the queue no more.
 func (p *position) wait(ctx context.Context, request lockstrategy.Request) (*lockstrategy.Lease, error) {
 	for {
-		before, err := ask(ctx, p.client, p.look)
+		before, err := ask(ctx, p.lock.client, p.look)
 		switch {
 		case errors.Is(err, zk.ErrNoNode):
 			return nil, fmt.Errorf("%w: %s", lockstrategy.ErrGone, p.key)
@@ -117,7 +117,7 @@ func (p *position) wait(ctx context.Context, request lockstrategy.Request) (*loc
 		case request.Once:
 			return nil, fmt.Errorf("%w: %w", lockstrategy.ErrTaken, lockstrategy.OtherHolder{})
 		}
-		deleted, err := ask(ctx, p.client, func(c *zk.Conn) (<-chan zk.Event, error) {
+		deleted, err := ask(ctx, p.lock.client, func(c *zk.Conn) (<-chan zk.Event, error) {
 			_, _, deleted, err := c.ChildrenW(before)
 			return deleted, err
 		})
@@ -130,10 +130,10 @@ func (p *position) wait(ctx context.Context, request lockstrategy.Request) (*loc
 		select {
 		case <-deleted:
 		case <-p.deleted:
-		case <-p.client.disconnected():
+		case <-p.lock.client.disconnected():
 		case <-ctx.Done():
 			return nil, fmt.Errorf("%w: %w", lockstrategy.EndOf(ctx), lockstrategy.OtherHolder{})
-		case <-p.keeper.Life.Done():
+		case <-p.lock.keeper.Life.Done():
 			return nil, lockstrategy.ErrClosed
 		}
 	}
@@ -196,7 +196,7 @@ func sequence(name string) (int64, error) {
 // would end first. The session of the lease ends it in time.
 func (p *position) lease(ctx context.Context, request lockstrategy.Request) (*lockstrategy.Lease, error) {
 	g := session.Grant{
-		Key: p.key, Number: p.number, Asked: p.asked, Expiry: p.client.sessionTimeout() / 2, Renewed: true, Owner: holding{p},
+		Key: p.key, Number: p.number, Asked: p.asked, Expiry: p.lock.client.sessionTimeout() / 2, Renewed: true, Owner: holding{p},
 	}
 	if time.Since(p.asked) > g.Expiry/3 {
 		g.Asked = time.Now()
@@ -207,10 +207,10 @@ func (p *position) lease(ctx context.Context, request lockstrategy.Request) (*lo
 	if d := request.Expiry; d != nil && (request.RenewAtMost == nil || *d < *request.RenewAtMost) {
 		request.RenewAtMost = d
 	}
-	if err := p.hold(); err != nil {
+	if err := p.lock.hold(); err != nil {
 		return nil, err
 	}
-	lease, err := p.keeper.Keep(ctx, request, g)
+	lease, err := p.lock.keeper.Keep(ctx, request, g)
 	if err != nil {
 		p.endLease(lockstrategy.ErrUnavailable)
 		return nil, err
@@ -227,32 +227,32 @@ func (p *position) lease(ctx context.Context, request lockstrategy.Request) (*lo
 func (p *position) endLease(err error) {
 	p.once.Do(func() {
 		if errors.Is(err, lockstrategy.ErrUnavailable) {
-			p.keeper.GiveBack(session.Grant{Owner: p})
+			p.lock.keeper.GiveBack(session.Grant{Owner: p})
 		}
-		p.drop(1, false)
+		p.lock.drop(1, false)
 	})
 }
 
-// zooKeeperHolder is a position whose lease ends with its release.
+// holding is a position whose lease ends with its release.
 type holding struct{ *position }
 
-// Release implements [Owner].
+// Release implements [session.Owner].
 func (h holding) Release(ctx context.Context) error {
 	err := h.position.Release(ctx)
 	h.endLease(err)
 	return err
 }
 
-// Renew implements [Owner]. It writes to the node, which a majority confirms.
+// Renew implements [session.Owner]. It writes to the node, which a majority confirms.
 func (p *position) Renew(ctx context.Context) error {
-	_, err := ask(ctx, p.client, func(c *zk.Conn) (*zk.Stat, error) { return c.Set(p.path, nil, -1) })
+	_, err := ask(ctx, p.lock.client, func(c *zk.Conn) (*zk.Stat, error) { return c.Set(p.path, nil, -1) })
 	if errors.Is(err, zk.ErrNoNode) {
 		return fmt.Errorf("%w: %s: its node was deleted, or its session has expired", lockstrategy.ErrGone, p.key)
 	}
 	return err
 }
 
-// Watch implements [Watcher].
+// Watch implements [session.Watcher].
 func (p *position) Watch(notify func(released bool)) (stop func()) {
 	watching, stop := context.WithCancel(context.Background())
 	go func() {
@@ -268,15 +268,15 @@ func (p *position) Watch(notify func(released bool)) (stop func()) {
 // leave deletes the node of a caller that was not granted the key because of err. It does so in the background when the servers do not
 // answer; a lock that is closed has none.
 func (p *position) leave(ctx context.Context, err error) {
-	if !errors.Is(err, lockstrategy.ErrUnavailable) || p.keeper.Life.Err() != nil {
+	if !errors.Is(err, lockstrategy.ErrUnavailable) || p.lock.keeper.Life.Err() != nil {
 		err = p.Release(ctx)
 	}
 	if err != nil && !errors.Is(err, lockstrategy.ErrGone) {
-		p.keeper.GiveBack(session.Grant{Owner: p})
+		p.lock.keeper.GiveBack(session.Grant{Owner: p})
 	}
 }
 
-// Release implements [Owner]. It deletes the node, if there is one. The servers notify the next in the queue.
+// Release implements [session.Owner]. It deletes the node, if there is one. The servers notify the next in the queue.
 func (p *position) Release(ctx context.Context) error {
 	select {
 	case <-p.created:
@@ -287,7 +287,7 @@ func (p *position) Release(ctx context.Context) error {
 		return nil
 	}
 	again := false
-	_, err := ask(ctx, p.client, func(c *zk.Conn) (struct{}, error) {
+	_, err := ask(ctx, p.lock.client, func(c *zk.Conn) (struct{}, error) {
 		err := c.Delete(p.path, -1)
 		if again && errors.Is(err, zk.ErrNoNode) { // the first answer was lost
 			err = nil

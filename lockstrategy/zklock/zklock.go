@@ -13,7 +13,7 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// ZooKeeperConfig configures [NewZooKeeper]. The zero value means the defaults.
+// Config configures [New]. The zero value means the defaults.
 type Config struct {
 	lockstrategy.Timing // Expiry is the session timeout, within the servers' bounds. A dead holder's key is locked for so long
 
@@ -21,7 +21,7 @@ type Config struct {
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
-// ZooKeeper is a lock on an ensemble of ZooKeeper servers. A key is a node with a queue below it. Each caller creates a protected
+// Lock is a lock on an ensemble of ZooKeeper servers. A key is a node with a queue below it. Each caller creates a protected
 // ephemeral sequential node there and waits for the deletion of the one before. The first in the queue holds the key.
 //
 // There is one holder while a majority of the servers keeps its data and the holder stops when its lease's context ends. There may be
@@ -34,9 +34,9 @@ type Config struct {
 // at least three ticks of the servers.
 //
 // The queue is in the servers, so no process has to yield: one that wants the key again stands behind the others. A process that
-// dies or pauses while it waits stops those behind it until its session ends. A holder that hangs does so too, also with [LeaseFor].
+// dies or pauses while it waits stops those behind it until its session ends. A holder that hangs does so too, also with [lockstrategy.LeaseFor].
 //
-// The key's node is a container: the servers delete it some time after it is empty. [TryOnce] enters the queue and leaves it, which
+// The key's node is a container: the servers delete it some time after it is empty. [lockstrategy.TryOnce] enters the queue and leaves it, which
 // costs two writes. A fencing token is the transaction number of the node's creation × 256, plus the hand-offs. It is below 2^53,
 // where JavaScript begins to round, until an ensemble has its 8192nd leader.
 type Lock struct {
@@ -48,7 +48,7 @@ type Lock struct {
 	closed bool
 }
 
-// NewZooKeeper returns a lock on the ensemble whose servers are at addrs (host:port). It connects when it is first used.
+// New returns a lock on the ensemble whose servers are at addrs (host:port). It connects when it is first used.
 func New(addrs []string, cfg Config) (*Lock, error) {
 	timing, err := cfg.WithDefaults()
 	if err != nil {
@@ -73,7 +73,7 @@ func (z *Lock) Ping(ctx context.Context) error {
 	return err
 }
 
-// Close ends the repeated releases. Callers that wait, or ask from now on, get [ErrUnavailable]. Leases that are held stay held, and
+// Close ends the repeated releases. Callers that wait, or ask from now on, get [lockstrategy.ErrUnavailable]. Leases that are held stay held, and
 // can be released: the connection is closed with the last of them.
 func (z *Lock) Close() error {
 	z.keeper.Close()

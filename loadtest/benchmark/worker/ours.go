@@ -68,6 +68,5 @@ func (o own) connect(ctx context.Context, addr string, b *versions.Backends) (di
 	if err != nil {
 		return nil, err
 	}
-	b.Use(servers.Backend())
-	return servers.Close, nil
+	return servers.Close, b.Use(servers.Backend())
 }

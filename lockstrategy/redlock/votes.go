@@ -1,0 +1,81 @@
+package redlock
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	redsyncredis "github.com/go-redsync/redsync/v4/redis"
+
+	"locklab/internal/replies"
+	"locklab/lockstrategy"
+	"locklab/lockstrategy/session"
+)
+
+// takeBack releases a try that failed on each node that may have granted it without an answer. redsync releases it, too, but once. Two
+// tries that leave the key on two nodes each would keep all others from a majority.
+func (q *quorum) takeBack(g session.Grant) {
+	for _, v := range q.votes {
+		if <-v.asked; replies.MayHaveRun(v.err) {
+			g.Owner = stray{q, v}
+			q.lock.keeper.GiveBack(g)
+		}
+	}
+}
+
+// stray is the key of a try that failed, on one node.
+type stray struct {
+	*quorum
+	vote *vote
+}
+
+// Release implements [session.Owner].
+func (s stray) Release(ctx context.Context) error {
+	if _, err := s.over(s.vote).UnlockContext(ctx); len(unanswered(err)) > 0 {
+		return fmt.Errorf("%w: %w", lockstrategy.ErrUnavailable, err)
+	}
+	return nil
+}
+
+// vote is one node's part in one try. redsync goes on when a majority has answered, and ends the context of the other requests. They are
+// sent all the same, and the release waits until the request for the key has been answered: it must not overtake that.
+type vote struct {
+	redsyncredis.Pool
+	timeout time.Duration
+	asked   chan struct{} // closed when the request for the key has ended
+	err     error         // then: of that request
+}
+
+// Get implements redsync's Pool.
+func (v *vote) Get(ctx context.Context) (redsyncredis.Conn, error) {
+	ctx, cancel := context.WithTimeout(replies.SendOnce(context.WithoutCancel(ctx)), v.timeout)
+	conn, err := v.Pool.Get(ctx)
+	return ballot{conn, v, cancel}, err
+}
+
+// ballot is redsync's connection to a vote.
+type ballot struct {
+	redsyncredis.Conn
+	vote   *vote
+	cancel context.CancelFunc
+}
+
+// SetNX asks for the key.
+func (b ballot) SetNX(name, value string, expiry time.Duration) (granted bool, err error) {
+	granted, err = b.Conn.SetNX(name, value, expiry)
+	b.vote.err = err
+	close(b.vote.asked)
+	return granted, err
+}
+
+// Eval releases the key, or extends its lease.
+func (b ballot) Eval(script *redsyncredis.Script, keysAndArgs ...any) (any, error) {
+	<-b.vote.asked
+	return b.Conn.Eval(script, keysAndArgs...)
+}
+
+// Close implements redsync's Conn.
+func (b ballot) Close() error {
+	b.cancel()
+	return b.Conn.Close()
+}
