@@ -1,3 +1,4 @@
+// Package testlocks opens locks for tests, alone or behind a queue, and acquires them.
 package testlocks
 
 import (

@@ -1,3 +1,4 @@
+// Package etcdlock is a lock on etcd: a queue of keys, ordered by create revision. lease.go has the leases of etcd below it.
 package etcdlock
 
 import (
@@ -79,8 +80,8 @@ func (e *Lock) Acquire(ctx context.Context, key string, options ...lockstrategy.
 	return lease, err
 }
 
-// Close ends the repeated releases. Callers that wait, or ask from now on, get [lockstrategy.ErrUnavailable]. Leases that are held stay held, and can
-// be released.
+// Close ends the repeated releases. Callers that wait, or ask from now on, get [lockstrategy.ErrUnavailable]. Leases that are held stay
+// held, and can be released.
 func (e *Lock) Close() error {
 	e.keeper.Close()
 	return nil
@@ -256,8 +257,9 @@ func (c *contender) Watch(notify func(released bool)) (stop func()) {
 	return c.lock.onDelete(c.name, c.revision, func() { notify(false) })
 }
 
-// Renew implements [session.Owner]. It extends the lease, and reads the key: it may have been deleted by hand. A leader that was paused may extend leases after others
-// have elected the next one. Such an extension does not count: the read, which a majority confirms, has another term.
+// Renew implements [session.Owner]. It extends the lease, and reads the key: it may have been deleted by hand. A leader that was paused
+// may extend leases after others have elected the next one. Such an extension does not count: the read, which a majority confirms, has
+// another term.
 func (c *contender) Renew(ctx context.Context) error {
 	ctx, cancel := c.lock.requestContext(ctx)
 	defer cancel()
@@ -285,8 +287,8 @@ func (c *contender) Renew(ctx context.Context) error {
 	return nil
 }
 
-// Release implements [session.Owner]. It deletes the key that was created at the contender's revision, and no other. Without a revision it ends the leases with which the
-// key may have been created, or may be created yet.
+// Release implements [session.Owner]. It deletes the key that was created at the contender's revision, and no other. Without a revision it
+// ends the leases with which the key may have been created, or may be created yet.
 func (c *contender) Release(ctx context.Context) error {
 	ctx, cancel := c.lock.requestContext(ctx)
 	defer cancel()
@@ -338,5 +340,6 @@ func (e *Lock) unavailable(what, key string, err error) error {
 	case errors.Is(err, rpctypes.ErrUserEmpty), errors.Is(err, rpctypes.ErrPermissionDenied), errors.Is(err, rpctypes.ErrInvalidAuthToken):
 		advice = " (the user needs to read and write below locklab/)"
 	}
-	return fmt.Errorf("%w: %s %s: etcd at %s: %w%s", lockstrategy.ErrUnavailable, what, key, strings.Join(e.client.Endpoints(), ","), err, advice)
+	servers := strings.Join(e.client.Endpoints(), ",")
+	return fmt.Errorf("%w: %s %s: etcd at %s: %w%s", lockstrategy.ErrUnavailable, what, key, servers, err, advice)
 }

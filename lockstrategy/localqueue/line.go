@@ -12,11 +12,11 @@ import (
 	"locklab/lockstrategy"
 )
 
-// This file is the state machine of a [Queue]: the path of a caller through the queue of a key, and every transition. The cohort's mutex
-// guards all queues and their turns. A turn is one grant and its hand-offs.
+// This file is the state machine of a [Queue]: the path of a caller through the line of a key, and every transition. The queue's mutex
+// guards all lines and their turns. A turn is one grant and its hand-offs.
 //
 //	from       event                                        to         action
-//	idle       a caller arrives                             competing  it asks the strategy, after the pause of the last turn
+//	idle       a caller arrives                             competing  others go first, and it asks the strategy
 //	competing  the strategy grants                          held       the caller holds, and a turn begins
 //	competing  the strategy refuses or panics, or the       next       only this caller gets the error, or the panic
 //	           caller leaves
@@ -27,12 +27,12 @@ import (
 //	held       another release                              releasing  the lease is given back to the strategy
 //	held       the lease is lost                            next       its holder's context has ended
 //	held       it is lost on its way to a caller            competing  that caller asks the strategy
-//	releasing  the strategy has answered                    next       the pause is noted
+//	releasing  the strategy has answered                    next       whether others go first is noted
 //
 // "next" is competing when a caller waits, and idle otherwise. A caller that arrives in another state than idle goes to the end of the
-// queue. One that leaves the queue changes no state, unless it was chosen in the same moment.
+// line. One that leaves the line changes no state, unless it was chosen in the same moment.
 
-// line is the callers of one key in this process. An idle queue is deleted when it has nothing to remember.
+// line is the callers of one key in this process. An idle line is deleted when it has nothing to remember.
 type line struct {
 	state   state
 	callers list.List // of *caller; the first has waited longest. The caller that competes or holds is in it no more
@@ -44,7 +44,7 @@ type line struct {
 	used    time.Duration        // the time of these leases
 }
 
-// state is the state of a queue.
+// state is the state of a line.
 type state int
 
 const (

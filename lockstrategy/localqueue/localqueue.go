@@ -1,3 +1,5 @@
+// Package localqueue is a queue of the callers in one process, in front of any lock. It adds three things: first in, first out; a lease that
+// goes from one caller to the next without a request; and a caller that enters again.
 package localqueue
 
 import (
@@ -12,17 +14,17 @@ import (
 
 // Queue puts one first-in-first-out queue per key in front of a strategy ("lock cohorting", Dice, Marathe, Shavit 2012). Only the
 // first caller of a queue competes: a process is one contender, whatever its load. On release the lease is handed off to the next
-// caller, without a request to the server, within the bounds of [HandOff]. Then the key goes back, and the process leaves it alone for a
-// moment so that other processes that wait get it first (see [lockstrategy.Yielder]).
+// caller, without a request to the server, within the bounds of [HandOff]. Then the key goes back, and other processes
+// that wait go first (see [lockstrategy.Yielder]).
 //
 // A caller that acquires a key under the context of its own lease on that key enters again, without a request. The options
 // then change nothing.
 //
-// A cohort knows the sequence of its own process's callers only. When the strategy is unavailable for the caller that competes, every
+// A queue knows the sequence of its own process's callers only. When the strategy is unavailable for the caller that competes, every
 // caller in the queue gets that error immediately. Otherwise each of them would wait for a timeout, one after the other.
 //
-// [lockstrategy.TryOnce] gets [lockstrategy.ErrTaken] while another caller of the process holds the key, competes for it or releases it. Otherwise it asks the
-// server, without the pause.
+// [lockstrategy.TryOnce] gets [lockstrategy.ErrTaken] while another caller of the process holds the key, competes for it or releases it.
+// Otherwise it asks the server, and lets nobody go first.
 type Queue struct {
 	strategy lockstrategy.Strategy
 	bounds   HandOff
@@ -95,8 +97,8 @@ func (c *Queue) Waiting() int {
 	return n
 }
 
-// Close ends the wait of every caller in a queue. Callers that arrive from now on get [lockstrategy.ErrUnavailable]. Leases that are held stay held, can
-// be entered again, and can be released. Close does not close the strategy, which a caller may be asking.
+// Close ends the wait of every caller in a queue. Callers that arrive from now on get [lockstrategy.ErrUnavailable]. Leases that are held
+// stay held, can be entered again, and can be released. Close does not close the strategy, which a caller may be asking.
 func (c *Queue) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,3 +1,4 @@
+// Package memcachelock is a lock in Memcached, which may forget it.
 package memcachelock
 
 import (
@@ -70,8 +71,8 @@ func (m *Lock) Acquire(ctx context.Context, key string, options ...lockstrategy.
 	return m.keeper.Acquire(ctx, key, request, nil, o.try)
 }
 
-// Close ends the repeated releases. Callers that wait, or ask from now on, get [lockstrategy.ErrUnavailable]. Leases that are held stay held, and can
-// be released.
+// Close ends the repeated releases. Callers that wait, or ask from now on, get [lockstrategy.ErrUnavailable]. Leases that are held stay
+// held, and can be released.
 func (m *Lock) Close() error {
 	m.keeper.Close()
 	return nil
@@ -125,12 +126,12 @@ func (o *owner) try(context.Context) (*session.Grant, time.Duration, error) {
 	return nil, 0, o.lock.unavailable("acquire", err)
 }
 
-// Renew implements [session.Owner]. It begins the item's expiry anew. A renewal that comes late resurrects nothing: cas stores only where the item
-// is still there.
+// Renew implements [session.Owner]. It begins the item's expiry anew. A renewal that comes late resurrects nothing: cas stores only where
+// the item is still there.
 func (o *owner) Renew(context.Context) error { return o.store("renew", itemExpiry(o.expiry)) }
 
-// Release implements [session.Owner]. It stores an item that has expired. A delete would not compare: it could remove the item of the next owner.
-// After an add without an answer, a missing item proves nothing before the lease's end.
+// Release implements [session.Owner]. It stores an item that has expired. A delete would not compare: it could remove the item of the next
+// owner. After an add without an answer, a missing item proves nothing before the lease's end.
 func (o *owner) Release(context.Context) error {
 	err := o.store("release", -1)
 	if o.late && errors.Is(err, lockstrategy.ErrGone) {

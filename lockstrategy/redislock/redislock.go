@@ -56,8 +56,8 @@ func New(client redis.UniversalClient, timing lockstrategy.Timing) (*Lock, error
 	}, nil
 }
 
-// Close ends the subscriptions and the repeated releases. Callers that wait, or ask from now on, get [lockstrategy.ErrUnavailable]. Leases that
-// are held stay held, and can be released.
+// Close ends the subscriptions and the repeated releases. Callers that wait, or ask from now on, get [lockstrategy.ErrUnavailable]. Leases
+// that are held stay held, and can be released.
 func (r *Lock) Close() error {
 	r.keeper.Close()
 	r.hub.Close()
@@ -87,8 +87,8 @@ func (r *Lock) Acquire(ctx context.Context, key string, options ...lockstrategy.
 	return r.keeper.Acquire(ctx, key, request, o.wake, o.try)
 }
 
-// owner is one call of Acquire, and the owner of its grant. No other call has its name, so a request that the server executes
-// twice is harmless. A second acquire grants again, with a newer number. A second release frees nothing more, but answers [lockstrategy.ErrGone].
+// owner is one call of Acquire, and the owner of its grant. No other call has its name, so a request that the server executes twice is
+// harmless. A second acquire grants again, with a newer number. A second release frees nothing more, but answers [lockstrategy.ErrGone].
 type owner struct {
 	lock      *Lock
 	key, name string

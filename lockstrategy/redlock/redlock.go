@@ -1,3 +1,5 @@
+// Package redlock is RedLock over redsync: a lock that a majority of independent Redis nodes grants. redlock.go is the lock, votes.go hears
+// nodes that answer late, and notify.go tells those that wait of a release.
 package redlock
 
 import (
@@ -39,8 +41,8 @@ type Lock struct {
 // timeout costs nothing while a majority answers.
 const DefaultNodeTimeout = 500 * time.Millisecond
 
-// New returns a lock over nodes, which must be independent of each other: no replicas. Close it before them. [lockstrategy.Timing.Request] bounds
-// the answer of one node; 0: [DefaultNodeTimeout], or a third of a shorter lease.
+// New returns a lock over nodes, which must be independent of each other: no replicas. Close it before them. [lockstrategy.Timing.Request]
+// bounds the answer of one node; 0: [DefaultNodeTimeout], or a third of a shorter lease.
 func New(nodes []redis.UniversalClient, timing lockstrategy.Timing) (*Lock, error) {
 	timing.Request = cmp.Or(timing.Request, min(DefaultNodeTimeout, cmp.Or(timing.Expiry, lockstrategy.DefaultLease)/3))
 	timing, err := timing.WithDefaults()
@@ -57,8 +59,8 @@ func New(nodes []redis.UniversalClient, timing lockstrategy.Timing) (*Lock, erro
 	return r, nil
 }
 
-// Close ends the subscriptions and the repeated releases. Callers that wait get [lockstrategy.ErrUnavailable]. Leases that are held stay held, and
-// can be released.
+// Close ends the subscriptions and the repeated releases. Callers that wait get [lockstrategy.ErrUnavailable]. Leases that are held stay
+// held, and can be released.
 func (r *Lock) Close() error {
 	r.keeper.Close()
 	for _, hub := range r.hubs {

@@ -36,8 +36,8 @@ func NewKeeper() *Keeper {
 // NewName names an owner. No two owners have the same name.
 func (k *Keeper) NewName() string { return k.Process + ":" + strconv.FormatUint(k.calls.Add(1), 10) }
 
-// Close ends the repeated releases. Callers that wait, or ask from now on, get [lockstrategy.ErrUnavailable]. Leases that are held stay held, and can
-// be released.
+// Close ends the repeated releases. Callers that wait, or ask from now on, get [lockstrategy.ErrUnavailable]. Leases that are held stay
+// held, and can be released.
 func (k *Keeper) Close() {
 	k.mu.Lock()
 	k.end()
@@ -48,13 +48,15 @@ func (k *Keeper) Close() {
 // Closed is closed with the keeper.
 func (k *Keeper) Closed() <-chan struct{} { return k.Life.Done() }
 
-// Try asks a backend once for a key. Without a grant, err says why: an [lockstrategy.OtherHolder], or an error. again is the time after which to try
-// again at the latest; 0: err is final.
+// Try asks a backend once for a key. Without a grant, err says why: an [lockstrategy.OtherHolder], or an error. again is the time after
+// which to try again at the latest; 0: err is final.
 type Try func(ctx context.Context) (g *Grant, again time.Duration, err error)
 
 // Acquire tries until key is granted, ctx ends, or the keeper is closed. It tries again after a time, and when wake receives; nil: nobody
 // notifies it.
-func (k *Keeper) Acquire(ctx context.Context, key string, request lockstrategy.Request, wake <-chan struct{}, try Try) (*lockstrategy.Lease, error) {
+func (k *Keeper) Acquire(
+	ctx context.Context, key string, request lockstrategy.Request, wake <-chan struct{}, try Try,
+) (*lockstrategy.Lease, error) {
 	ctx, cancel := request.Within(ctx)
 	defer cancel()
 	for refused := error(nil); ; {

@@ -1,3 +1,4 @@
+// Package session has what the locks share: a [Keeper] waits for a grant, keeps its lease, and gives back what was granted to nobody.
 package session
 
 import (
@@ -24,7 +25,8 @@ type Grant struct {
 type Owner interface {
 	// Renew extends the lease. An error that wraps [lockstrategy.ErrLost] is final; others are tried again.
 	Renew(ctx context.Context) error
-	// Release frees the key. Its error wraps [lockstrategy.ErrGone], or [lockstrategy.ErrUnavailable] when it is not known whether the key is free.
+	// Release frees the key. Its error wraps [lockstrategy.ErrGone], or [lockstrategy.ErrUnavailable] when it is not known whether the key is
+	// free.
 	Release(ctx context.Context) error
 }
 

@@ -1,3 +1,4 @@
+// Package sqllock is a lock in a row of MySQL, MariaDB or SQLite.
 package sqllock
 
 import (
@@ -44,8 +45,9 @@ type Lock struct {
 // becomes read-only (rejectReadOnly), and bound the use of a connection (SetConnMaxLifetime). Otherwise a failover behind one address needs
 // a restart.
 //
-// A request that waits for another writer of SQLite is repeated until [lockstrategy.Timing].Request ends. SQLite's own wait does not end with it. So a
-// request may take longer by the busy_timeout of the connection, which is 5 s in some drivers. Set a short one, such as 20 ms.
+// A request that waits for another writer of SQLite is repeated until [lockstrategy.Timing].Request ends. SQLite's own wait does not end
+// with it. So a request may take longer by the busy_timeout of the connection, which is 5 s in some drivers. Set a short one, such as 20
+// ms.
 func New(db *gorm.DB, name string, timing lockstrategy.Timing) (*Lock, error) {
 	timing, err := timing.WithDefaults()
 	if err != nil {
@@ -71,7 +73,8 @@ const pollInterval = 10 * time.Millisecond
 // Acquire tries, and tries again after a pause while another holds key.
 func (d *Lock) Acquire(ctx context.Context, key string, options ...lockstrategy.Option) (*lockstrategy.Lease, error) {
 	if key == "" || len(key) > longestName {
-		return nil, lockstrategy.NotAcquired(key, fmt.Errorf("the name of a lock in a database has 1 to %d bytes, this one has %d", longestName, len(key)))
+		err := fmt.Errorf("the name of a lock in a database has 1 to %d bytes, this one has %d", longestName, len(key))
+		return nil, lockstrategy.NotAcquired(key, err)
 	}
 	request, err := lockstrategy.NewRequest(options...)
 	if err != nil {
@@ -82,8 +85,8 @@ func (d *Lock) Acquire(ctx context.Context, key string, options ...lockstrategy.
 	return d.keeper.Acquire(ctx, key, request, nil, o.try)
 }
 
-// Close ends the repeated releases. Callers that wait, or ask from now on, get [lockstrategy.ErrUnavailable]. Leases that are held stay held, and can
-// be released.
+// Close ends the repeated releases. Callers that wait, or ask from now on, get [lockstrategy.ErrUnavailable]. Leases that are held stay
+// held, and can be released.
 func (d *Lock) Close() error {
 	d.keeper.Close()
 	return nil

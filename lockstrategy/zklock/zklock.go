@@ -1,3 +1,4 @@
+// Package zklock is a lock on ZooKeeper: a queue of nodes (position.go), over a connection that knows contexts (client.go).
 package zklock
 
 import (
@@ -33,11 +34,11 @@ type Config struct {
 // because the leader counts a session from up to a third of the timeout, and half a tick, before such a write. So the timeout must be
 // at least three ticks of the servers.
 //
-// The queue is in the servers, so no process has to yield: one that wants the key again stands behind the others. A process that
-// dies or pauses while it waits stops those behind it until its session ends. A holder that hangs does so too, also with [lockstrategy.LeaseFor].
+// The queue is in the servers, so no process has to yield: one that wants the key again stands behind the others. A process that dies or
+// pauses while it waits stops those behind it until its session ends. A holder that hangs does so too, also with [lockstrategy.LeaseFor].
 //
-// The key's node is a container: the servers delete it some time after it is empty. [lockstrategy.TryOnce] enters the queue and leaves it, which
-// costs two writes. A fencing token is the transaction number of the node's creation × 256, plus the hand-offs. It is below 2^53,
+// The key's node is a container: the servers delete it some time after it is empty. [lockstrategy.TryOnce] enters the queue and leaves it,
+// which costs two writes. A fencing token is the transaction number of the node's creation × 256, plus the hand-offs. It is below 2^53,
 // where JavaScript begins to round, until an ensemble has its 8192nd leader.
 type Lock struct {
 	client *client
@@ -73,8 +74,8 @@ func (z *Lock) Ping(ctx context.Context) error {
 	return err
 }
 
-// Close ends the repeated releases. Callers that wait, or ask from now on, get [lockstrategy.ErrUnavailable]. Leases that are held stay held, and
-// can be released: the connection is closed with the last of them.
+// Close ends the repeated releases. Callers that wait, or ask from now on, get [lockstrategy.ErrUnavailable]. Leases that are held stay
+// held, and can be released: the connection is closed with the last of them.
 func (z *Lock) Close() error {
 	z.keeper.Close()
 	z.drop(0, true)

@@ -1,5 +1,5 @@
-// Package bubble has what tests of locks need in a synctest bubble, where time is fake: a backend whose keys are free, a Redis in memory, and
-// clients whose server is slow or away.
+// Package bubble has what tests of locks need in a synctest bubble, where time is fake: a backend whose keys are free, a Redis in memory,
+// and clients whose server is slow or away.
 package bubble
 
 import (
