@@ -127,7 +127,7 @@ func (r *Report) add(where string, w Weakness) {
 // is reports whether other is the same weakness, perhaps of other servers.
 func (w Weakness) is(other Weakness) bool { return w.What == other.What && w.Why == other.Why }
 
-// refusal is the weakness of a lock of which a step fails. The error names the command, and Redis's reply the reason.
+// refusal is the weakness of a lock of which a step fails. The error has the reply of Redis.
 func refusal(step session.Step, err error) Weakness {
 	w := Weakness{What: "it fails to " + string(step), Why: "there is no lock without that", Grave: true, Refuses: true}
 	w.Remedy = "mend what its reply says: " + err.Error()

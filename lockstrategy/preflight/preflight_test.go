@@ -155,7 +155,7 @@ func TestPreflightOfAMasterAndOfItsReplica(t *testing.T) {
 	report := asked(t, client(t, started.Nodes[0].Addr))
 	wantWeaknesses(t, report, "it has replicas: 3", "appendonly is no")
 	report = asked(t, client(t, started.Nodes[1].Addr))
-	wantWeaknesses(t, report, "SET: READONLY", "appendonly is no")
+	wantWeaknesses(t, report, "READONLY", "appendonly is no")
 	if !report.Weaknesses[0].Refuses {
 		t.Error("a replica grants locks")
 	}
