@@ -39,7 +39,7 @@ type instance struct {
 	versions []handlers.Version
 }
 
-// newConfig returns a Config over fakes, with v0 to v4. v2 has a real cohort; v3 issues the fencing token 42 × 256.
+// newConfig returns a Config over fakes, with v0 to v4. v2 has a real queue; v3 issues the fencing token 42 × 256.
 func newConfig(t testing.TB) (*instance, handlers.Config) {
 	s := &instance{t: t, views: &fakeViews{}, orders: &fakeOrders{}, metrics: handlers.NewMetrics(), log: &logBuffer{}}
 	cohort, err := localqueue.New(lockstrategy.None{}, localqueue.HandOff{})

@@ -7,9 +7,9 @@ import (
 
 // Servers are open connections to the servers of one kind.
 type Servers interface {
-	// Backend is what a strategy is built on, as lockstrategy.Backends.Use takes it.
+	// Backend is what a strategy is built on, as versions.Backends.Use takes it.
 	Backend() any
-	// Ping returns nil when the servers answer. A server of ZooKeeper answers a lock's own connection: lockstrategy.Opened.Ping.
+	// Ping returns nil when the servers answer. A server of ZooKeeper answers a lock's own connection: versions.Opened.Ping.
 	Ping(context.Context) error
 	Close() error
 	// String names the servers, without a password.

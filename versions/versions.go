@@ -16,7 +16,7 @@ type Version struct {
 	Explanation  string // why a burst over two instances ends as it does, in one sentence
 	LosesUpdates bool   // a burst over two instances is expected to lose updates and to have several winners
 	ArticleValue string // the counter that A4 reports after ArticleUsers page views; "-" if it reports none
-	Strategy     string // for lockstrategy.Open; empty: the version has no lock, but one atomic command
+	Strategy     string // for [Open]; empty: the version has no lock, but one atomic command
 	Needs        Server // the kind of server that keeps the lock; empty: none
 	Extra        bool   // not part of the default demo and of the tables in README.md; --versions can name it
 }

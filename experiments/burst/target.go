@@ -77,7 +77,7 @@ func (e *StatusError) Error() string { return e.text }
 type Health struct {
 	Instance, Topology, Build string
 	Versions                  []string // that it has
-	// Owners are the ids by which the locks of each version name this process as their owner, as lockstrategy.Held has it.
+	// Owners are the ids by which the locks of each version name this process as their owner, as servers.Held has it.
 	Owners map[string]string
 }
 

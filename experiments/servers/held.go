@@ -32,7 +32,7 @@ func (h Held) Holder() string {
 	return fmt.Sprintf("%.12s", h.Owner)
 }
 
-// Process is the random id of the process in the name of the owner: the one that an instance tells as [Opened.Process].
+// Process is the random id of the process in the name of the owner: the one that an instance tells as [versions.Opened].Process.
 func (h Held) Process() string {
 	process, _, _ := strings.Cut(h.Owner, ":")
 	return process

@@ -6,7 +6,7 @@ import (
 )
 
 // V3 is the lock of version v3 as a list of steps: its scripts as they are, for a client that tries once. It has none of
-// what v3 does beside them: renewal, a context that ends with the lease, re-entrance, the cohort.
+// what v3 does beside them: renewal, a context that ends with the lease, re-entrance, the queue.
 var V3 = articlelock.Lock{
 	Name: "v3, its scripts",
 	Acquire: []articlelock.Step{{

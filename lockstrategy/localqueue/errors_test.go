@@ -10,7 +10,7 @@ import (
 	"locklab/lockstrategy/locktest/bubble"
 )
 
-// The queue of a cohort goes on after every error, and each caller is told its own.
+// A queue goes on after every error, and each caller is told its own.
 
 // An outage that a caller learns who tries once ends its own attempt only. The callers behind it ask for themselves.
 func TestCohortGoesOnAfterOneAttempt(t *testing.T) {

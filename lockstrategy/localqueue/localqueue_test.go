@@ -13,7 +13,7 @@ import (
 
 // Time in these tests is that of a synctest bubble: a Sleep there is the subject and takes none.
 
-// The conformance suite tests the promises of a cohort over real backends. The tests here look inside, or need time that
+// The conformance suite tests the promises of a queue over real backends. The tests here look inside, or need time that
 // is fake.
 
 // callerOf is a caller that waits as long as the test.
@@ -230,7 +230,7 @@ func TestCohortHandsOffNoLeaseWithOneCallersBounds(t *testing.T) {
 	}
 }
 
-// A cohort that is closed tells the callers that wait. A lease that was on its way to a caller that has left goes back.
+// A queue that is closed tells the callers that wait. A lease that was on its way to a caller that has left goes back.
 func TestCohortCloses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := bubble.New(t, time.Minute)

@@ -11,7 +11,7 @@ import (
 	"locklab/lockstrategy/locktest/bubble"
 )
 
-// As in cohort_test.go, time is that of a synctest bubble: a Sleep is the subject and takes none.
+// As in localqueue_test.go, time is that of a synctest bubble: a Sleep is the subject and takes none.
 
 // After a turn whose release reached another process, the others go first: before the caller that waits, and one that comes immediately
 // afterwards. Then they do so no more, and the queue keeps nothing.

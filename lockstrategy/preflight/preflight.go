@@ -64,7 +64,7 @@ type Check func(context.Context) (r Report, answered bool)
 type Lock struct {
 	Name     string                  // "v3"
 	Instance string                  // in the key that is tried
-	Strategy lockstrategy.Strategy   // without a cohort
+	Strategy lockstrategy.Strategy   // without a queue
 	Where    string                  // names its servers
 	Redis    []redis.UniversalClient // one server, a cluster, or the nodes of RedLock; none: servers that are not asked for their settings
 }

@@ -6,7 +6,7 @@ import (
 	"locklab/lockstrategy"
 )
 
-// Commands are the commands that [Redis] sends to a server for an owner of this name that tries once, each as a list of arguments.
+// Commands are the commands that [Lock] sends to a server for an owner of this name that tries once, each as a list of arguments.
 // Experiments use them to choose the interleaving of several owners.
 func Commands(key, name string, lease time.Duration) (acquire, release []any) {
 	acquire = []any{"EVAL", acquireSource, 2, key, grantKey(key), lease.Milliseconds(), name}

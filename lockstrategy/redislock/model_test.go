@@ -51,7 +51,7 @@ func openRedis(b versions.Backends) (*versions.Opened, error) {
 	return versions.Open(versions.NameRedis, b)
 }
 
-// The mutex in the process has only the cohort's promises to keep.
+// The mutex in the process has only the queue's promises to keep.
 func TestModelOfTheProcess(t *testing.T) {
 	t.Parallel()
 	seeds := uint64(200)

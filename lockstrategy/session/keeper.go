@@ -1,3 +1,4 @@
+// Package session is what the locks share: it waits for a grant, keeps its lease, and gives back what was granted to nobody.
 package session
 
 import (

@@ -12,7 +12,7 @@ type Facts struct {
 	Backend string
 	Single  bool   // one server is enough
 	Bench   string // its row in the benchmark
-	Bare    string // its row there without the cohort; empty: there is none
+	Bare    string // its row there without the queue; empty: there is none
 	Library string // the row there of the usual library; empty: there is none in the comparison
 	Leader  string // the experiment that kills its leader; empty: it has no leader
 }

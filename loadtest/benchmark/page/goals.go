@@ -77,7 +77,7 @@ func ofBackends() (all []goal) {
 	return all
 }
 
-// toBare compares a burst with that of the same lock without its cohort. A bare lock often does not serve all waiters before the limit:
+// toBare compares a burst with that of the same lock without its queue. A bare lock often does not serve all waiters before the limit:
 // what it served counts.
 func toBare(version string) measure {
 	return measure{"backends-burst", version, " ×", func(all benchfile.Runs) (float64, bool) {

@@ -44,7 +44,7 @@ type backend struct {
 	requests func(ctx context.Context) (int64, error)
 }
 
-// bare ends the name of a lock without its cohort.
+// bare ends the name of a lock without its queue.
 const bare = "-bare"
 
 // answersWithin bounds how long a server's counters may take.

@@ -120,8 +120,8 @@ func special() []Workload {
 	return []Workload{two, keys, hang, beside, farAlone, far, half(processes8()), half(processes32())}
 }
 
-// onBackends are the locks on other servers than Redis. A bare one serves hundreds of waiters slowly. Its cohort is compared with how many
-// it serves before the limit.
+// onBackends are the locks on other servers than Redis. A bare one serves hundreds of waiters slowly. The one with
+// its queue is compared with how many it serves before the limit.
 func onBackends() []Workload {
 	alone := Workload{Name: "backends-uncontended", Kind: worker.Uncontended, Processes: 1, Waiters: 1, Lasts: 500 * time.Millisecond}
 	redis := slices.Concat(own, []string{"bare"}, redlock, []string{"redlock" + bare})

@@ -12,7 +12,7 @@ import (
 	"locklab/stack"
 )
 
-// Each lock on MariaDB excludes, behind its cohort, bare, and the library's: GET_LOCK keeps its connection.
+// Each lock on MariaDB excludes, behind its queue, bare, and the library's: GET_LOCK keeps its connection.
 func TestDatabaseLocksExclude(t *testing.T) {
 	testenv.Needs(t, testenv.MariaDB)
 	s, err := stack.New()

@@ -9,13 +9,13 @@ import (
 	"locklab/versions"
 )
 
-// bare ends the name of a lock without its cohort.
+// bare ends the name of a lock without its queue.
 const bare = "-bare"
 
 // own is a lock of the lab with its defaults, unless it says something else.
 type own struct {
 	strategy string
-	bare     bool // without its cohort
+	bare     bool // without its queue
 	handOff  int  // HandOff.Count; 0: the default
 }
 

@@ -22,13 +22,13 @@ import (
 )
 
 const (
-	// FakePoll is the poll interval of those that wait for a fake whose waiters nobody can count.
+	// Poll is the poll interval of those that wait for a [Backend] whose waiters nobody can count.
 	Poll = 50 * time.Millisecond
-	// FakeYield is how long a fake lets others go first that it can count.
+	// Yield is how long a [Backend] lets others go first that it can count.
 	Yield = 2 * time.Millisecond
 )
 
-// fake is a backend in the time of a synctest bubble: every key is free, and the test says how requests end. Its leases
+// Backend is one in the time of a synctest bubble: every key is free, and the test says how requests end. Its leases
 // are kept by real sessions.
 type Backend struct {
 	Keeper       *session.Keeper
@@ -47,6 +47,7 @@ type Backend struct {
 	OnWatch      func(notify func(bool)) (stop func())
 }
 
+// New returns a backend that ends with the test.
 func New(t *testing.T, lease time.Duration) *Backend {
 	f := &Backend{Keeper: session.NewKeeper(), Lease: lease}
 	t.Cleanup(f.Keeper.Close)
@@ -125,6 +126,7 @@ type watchedOwner struct{ fakeOwner }
 
 func (w watchedOwner) Watch(notify func(bool)) (stop func()) { return w.OnWatch(notify) }
 
+// Acquire acquires key, or fails the test.
 func Acquire(t *testing.T, s lockstrategy.Strategy, key string, options ...lockstrategy.Option) *lockstrategy.Lease {
 	t.Helper()
 	lease, err := s.Acquire(context.Background(), key, options...)
@@ -134,6 +136,7 @@ func Acquire(t *testing.T, s lockstrategy.Strategy, key string, options ...locks
 	return lease
 }
 
+// Release gives a lease back, or fails the test.
 func Release(t *testing.T, l *lockstrategy.Lease) {
 	t.Helper()
 	if err := l.Release(context.Background()); err != nil {
@@ -141,7 +144,7 @@ func Release(t *testing.T, l *lockstrategy.Lease) {
 	}
 }
 
-// wait lets a caller wait for key in c, and returns when it does.
+// Wait lets a caller wait for key in c, and returns when it does.
 func Wait(t *testing.T, c interface {
 	lockstrategy.Strategy
 	Waiting() int
@@ -159,7 +162,7 @@ func Wait(t *testing.T, c interface {
 	return granted
 }
 
-// inBubble runs f in a synctest bubble with a Redis in memory.
+// Redis runs f in a synctest bubble with a Redis in memory.
 func Redis(t *testing.T, f func(t *testing.T, server *miniredis.Miniredis)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -173,18 +176,19 @@ func Redis(t *testing.T, f func(t *testing.T, server *miniredis.Miniredis)) {
 	})
 }
 
-// inMemory connects to a server in the bubble.
+// Client connects to a server in the bubble.
 func Client(t *testing.T, server *miniredis.Miniredis) *redis.Client {
 	return Connect(t, func(context.Context, string, string) (net.Conn, error) { return server.Dial() })
 }
 
+// Connect returns a client that connects by dial.
 func Connect(t *testing.T, dial func(ctx context.Context, network, addr string) (net.Conn, error)) *redis.Client {
 	client := testenv.InBubble(dial)
 	t.Cleanup(func() { _ = client.Close() })
 	return client
 }
 
-// slowNode is a hook of a client that makes its node answer late or not at all.
+// SlowNode is a hook of a client that makes its node answer late or not at all.
 type SlowNode struct {
 	Away     atomic.Bool  // it cannot be asked
 	Mute     atomic.Bool  // it executes a request for the key, and no release; its answers are lost
@@ -196,14 +200,17 @@ type SlowNode struct {
 
 var errLost = &net.OpError{Op: "read", Err: errors.New("the answer is lost")}
 
+// DialHook implements [redis.Hook].
 func (n *SlowNode) DialHook(next redis.DialHook) redis.DialHook {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) { return next(ctx, network, addr) }
 }
 
+// ProcessPipelineHook implements [redis.Hook].
 func (n *SlowNode) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return next
 }
 
+// ProcessHook implements [redis.Hook].
 func (n *SlowNode) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		if n.Away.Load() {
