@@ -267,8 +267,8 @@ func TestTheExamplesOfContributingCompile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dirs := map[string]string{"anatomy": "experiments/claims/anatomy", "lockstrategy": "lockstrategy"}
-	for _, found := range regexp.MustCompile("(?ms)^```go\n(package (\\w+)\n.*?)^```$").FindAllStringSubmatch(page(t, "CONTRIBUTING.md"), -1) {
+	dirs := map[string]string{"anatomy": "experiments/claims/anatomy", "examplelock": "lockstrategy/examplelock"}
+	for _, found := range regexp.MustCompile("(?ms)^```go\n((?:// [^\n]*\n)?package (\\w+)\n.*?)^```$").FindAllStringSubmatch(page(t, "CONTRIBUTING.md"), -1) {
 		text, dir := found[1], dirs[found[2]]
 		delete(dirs, found[2])
 		if formatted, err := format.Source([]byte(text)); err != nil || string(formatted) != text {

@@ -148,7 +148,8 @@ func Release(t *testing.T, l *lockstrategy.Lease) {
 func Wait(t *testing.T, c interface {
 	lockstrategy.Strategy
 	Waiting() int
-}, options ...lockstrategy.Option) <-chan *lockstrategy.Lease {
+}, options ...lockstrategy.Option,
+) <-chan *lockstrategy.Lease {
 	t.Helper()
 	before, granted := c.Waiting(), make(chan *lockstrategy.Lease, 1)
 	go func() {
