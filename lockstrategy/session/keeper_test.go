@@ -42,3 +42,34 @@ func TestACallerIsToldWhatIsLeft(t *testing.T) {
 		}
 	})
 }
+
+// A caller is told of the last refusal only: the server executes requests again, and another has the key.
+func TestARefusalIsForgottenAtTheNextTry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k, wait, tries := session.NewKeeper(), time.Second, 0
+		defer k.Close()
+		_, err := k.Acquire(t.Context(), "k", lockstrategy.Request{Wait: &wait}, nil, func(context.Context) (*session.Grant, time.Duration, error) {
+			if tries++; tries == 1 {
+				return nil, time.Millisecond, lockstrategy.ErrUnavailable
+			}
+			return nil, time.Hour, lockstrategy.OtherHolder{}
+		})
+		if errors.Is(err, lockstrategy.ErrUnavailable) || !errors.As(err, new(lockstrategy.OtherHolder)) {
+			t.Errorf("it is told %v", err)
+		}
+	})
+}
+
+// A caller that waits is told immediately that the lock is closed.
+func TestCloseEndsAWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k, began := session.NewKeeper(), time.Now()
+		time.AfterFunc(time.Second, k.Close)
+		_, err := k.Acquire(t.Context(), "k", lockstrategy.Request{}, nil, func(context.Context) (*session.Grant, time.Duration, error) {
+			return nil, time.Hour, lockstrategy.OtherHolder{}
+		})
+		if took := time.Since(began); !errors.Is(err, lockstrategy.ErrUnavailable) || took != time.Second {
+			t.Errorf("after %s it is told %v", took, err)
+		}
+	})
+}

@@ -22,7 +22,7 @@ import (
 var L14 = experiments.Experiment{
 	ID:       "L14-fairness",
 	Articles: experiments.Articles{"A1"},
-	Claim:    "Without a queue a waiter can starve; with a queue in each process and a pause after each turn, the shares are even.",
+	Claim:    "Without a queue a waiter can starve; with a queue in each process, and turns between the processes, the shares are even.",
 	Level:    experiments.Medium,
 	Schedule: experiments.Schedule{Alone: true, Takes: 5 * time.Second},
 	Check:    unfair,
