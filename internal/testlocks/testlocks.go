@@ -1,4 +1,4 @@
-// Package testlocks opens locks for tests, alone or behind a queue, and acquires them.
+// Package testlocks opens locks, and clients of servers, for the tests of the locks.
 package testlocks
 
 import (
@@ -23,10 +23,10 @@ import (
 	"locklab/versions"
 )
 
-// Every strategy conforms alone, and behind a cohort, which promises more.
+// AloneAndQueued has the two ways in which every lock conforms: alone, and behind a queue, which promises more.
 var AloneAndQueued = map[string]bool{"alone": false, "cohort": true}
 
-// inLoop leaves the cases without a cohort out of the inner loop, where they cost seconds: a cohort's are the same and more.
+// InLoop leaves the cases without a queue out of the inner loop, where they cost seconds: a queue's are the same and more.
 func InLoop(t *testing.T, cohort bool) {
 	t.Helper()
 	if !cohort {
@@ -34,7 +34,7 @@ func InLoop(t *testing.T, cohort bool) {
 	}
 }
 
-// onServer is for a store that is a process of its own. There, `make test` has a cohort's cases: they are the same and more.
+// OnServer is for a store that is a process of its own. There, `make test` has a queue's cases: they are the same and more.
 func OnServer(t *testing.T, cohort bool) {
 	t.Helper()
 	if !cohort {
@@ -42,7 +42,7 @@ func OnServer(t *testing.T, cohort bool) {
 	}
 }
 
-// bubbleServer starts a miniredis in the bubble of a test, and returns what connects to it.
+// BubbleServer starts a miniredis in the bubble of a test, and returns what connects to it.
 func BubbleServer(t *testing.T) (dial func() (net.Conn, error)) {
 	server := miniredis.NewMiniRedis()
 	server.ClockTTL(true)
@@ -53,7 +53,7 @@ func BubbleServer(t *testing.T) (dial func() (net.Conn, error)) {
 	return server.Dial
 }
 
-// bubbleClient opens a client in a bubble, behind a wire if there is one.
+// BubbleClient opens a client in a bubble, behind a wire if there is one.
 func BubbleClient(t *testing.T, wire *locktest.Wire, dial func() (net.Conn, error)) *redis.Client {
 	near := func(context.Context, string, string) (net.Conn, error) { return dial() }
 	if wire != nil {
@@ -64,7 +64,7 @@ func BubbleClient(t *testing.T, wire *locktest.Wire, dial func() (net.Conn, erro
 	return c
 }
 
-// behindCohort is a strategy that ends with the test, behind a cohort if there is to be one.
+// Opened is a lock that ends with the test, behind a queue if there is to be one.
 func Opened(t *testing.T, cohort bool, s lockstrategy.Strategy, end func() error, bounds localqueue.HandOff) *versions.Opened {
 	t.Helper()
 	opened := &versions.Opened{Strategy: s, Close: end}
@@ -80,7 +80,7 @@ func Opened(t *testing.T, cohort bool, s lockstrategy.Strategy, end func() error
 	return opened
 }
 
-// behind is the address of a server behind a wire, if there is one.
+// Behind is the address of a server behind a wire, if there is one.
 func Behind(t *testing.T, wire *locktest.Wire, addr string) string {
 	if wire == nil {
 		return addr
@@ -88,7 +88,7 @@ func Behind(t *testing.T, wire *locktest.Wire, addr string) string {
 	return wire.To(t, addr)
 }
 
-// must fails the test unless a question was answered.
+// Must fails the test unless a question was answered.
 func Must[T any](answer T, err error) func(testing.TB) T {
 	return func(t testing.TB) T {
 		t.Helper()
@@ -99,14 +99,17 @@ func Must[T any](answer T, err error) func(testing.TB) T {
 	}
 }
 
-// counter counts the commands that a server has executed for a client, but for those with which a connection
+// Counter counts the commands that a server has executed for a client, but for those with which a connection
 // begins. One that asks for a script that the server has not got is none.
 type Counter struct{ n atomic.Int64 }
 
+// Count returns how many there were.
 func (c *Counter) Count() int { return int(c.n.Load()) }
 
+// DialHook implements [redis.Hook].
 func (c *Counter) DialHook(next redis.DialHook) redis.DialHook { return next }
 
+// ProcessHook implements [redis.Hook].
 func (c *Counter) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		err := next(ctx, cmd)
@@ -122,16 +125,16 @@ func (c *Counter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 	return next
 }
 
-// request is long: the machine is busy with all the other cases, and may stall. Beside a short lease, a request that hangs leaves time for
+// Request is long: the machine is busy with all the other cases, and may stall. Beside a short lease, a request that hangs leaves time for
 // another.
 func Request(s locktest.Settings) time.Duration { return cmp.Or(s.Request, Patient(s.Lease)) }
 
-// patient is how long a test waits for an answer beside a lease, unless a late answer is its subject; 0: the default lease.
+// Patient is how long a test waits for an answer beside a lease, unless a late answer is its subject; 0: the default lease.
 func Patient(lease time.Duration) time.Duration {
 	return min(20*time.Second, cmp.Or(lease, lockstrategy.DefaultLease)*3/5)
 }
 
-// open opens a strategy that ends with the test. It waits long for an answer, unless the test names a time: a busy machine delays one for
+// Open opens a strategy that ends with the test. It waits long for an answer, unless the test names a time: a busy machine delays one for
 // longer than the default.
 func Open(t testing.TB, name string, b versions.Backends) *versions.Opened {
 	t.Helper()
@@ -148,7 +151,7 @@ func Open(t testing.TB, name string, b versions.Backends) *versions.Opened {
 	return opened
 }
 
-// client opens a client of one server that ends with the test.
+// Client opens a client of one server that ends with the test.
 func Client(t testing.TB, addr string) *redis.Client {
 	t.Helper()
 	c := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true})
@@ -156,7 +159,7 @@ func Client(t testing.TB, addr string) *redis.Client {
 	return c
 }
 
-// tokensGrow has 3000 callers wait behind a holder. A token of ZooKeeper has room for 256 hand-offs. again acquires once more.
+// TokensGrow has 3000 callers wait behind a holder. A token of ZooKeeper has room for 256 hand-offs. again acquires once more.
 func TokensGrow(t *testing.T, lock *versions.Opened) (again func() error) {
 	t.Helper()
 	var last atomic.Uint64
@@ -189,7 +192,7 @@ func TokensGrow(t *testing.T, lock *versions.Opened) (again func() error) {
 	return again
 }
 
-// inBackground acquires key for a caller that may wait. Without a lease the test has failed, and nil is sent.
+// InBackground acquires key for a caller that may wait. Without a lease the test has failed, and nil is sent.
 func InBackground(t testing.TB, lock lockstrategy.Strategy, key string, options ...lockstrategy.Option) <-chan *lockstrategy.Lease {
 	granted := make(chan *lockstrategy.Lease, 1)
 	testenv.Go(t, func(ctx context.Context) {
@@ -202,17 +205,17 @@ func InBackground(t testing.TB, lock lockstrategy.Strategy, key string, options 
 	return granted
 }
 
-// served waits for the lease of a caller in the background.
+// Served waits for the lease of a caller in the background.
 func Served(t testing.TB, waiter <-chan *lockstrategy.Lease) *lockstrategy.Lease {
 	t.Helper()
 	lease := <-waiter
 	if lease == nil {
-		t.FailNow() // inBackground has said why
+		t.FailNow() // InBackground has said why
 	}
 	return lease
 }
 
-// released gives a lease back; nil: inBackground has said why there is none.
+// Released gives a lease back; nil: InBackground has said why there is none.
 func Released(t testing.TB, lease *lockstrategy.Lease) {
 	t.Helper()
 	if lease == nil {
@@ -222,7 +225,7 @@ func Released(t testing.TB, lease *lockstrategy.Lease) {
 	}
 }
 
-// granted acquires key from a server that may be slow: it has just been started, on a machine that is busy.
+// Granted acquires key from a server that may be slow: it has just been started, on a machine that is busy.
 func Granted(t *testing.T, lock lockstrategy.Strategy, key string) (lease *lockstrategy.Lease) {
 	t.Helper()
 	testenv.Eventually(t, "it grants "+key, func() bool {
@@ -236,6 +239,7 @@ func Granted(t *testing.T, lock lockstrategy.Strategy, key string) (lease *locks
 	return lease
 }
 
+// RedLockNodes starts five independent nodes; real: each is a redis-server.
 func RedLockNodes(t *testing.T, real bool) []*stack.Node {
 	t.Helper()
 	testenv.Slow(t)
@@ -246,6 +250,7 @@ func RedLockNodes(t *testing.T, real bool) []*stack.Node {
 	return nodes
 }
 
+// Clients opens a client of each node.
 func Clients(t testing.TB, nodes []*stack.Node) []redis.UniversalClient {
 	var all []redis.UniversalClient
 	for _, node := range nodes {
