@@ -31,7 +31,7 @@ func TestMutants(t *testing.T) {
 		cut     func(*experiments.Experiment)
 		flips   map[string]string // to what, and why: a part of it
 	}{
-		{"NX", commands(t, withoutNX, script(t, "lockstrategy/acquire.lua", taken, "if false then")), nil, map[string]string{
+		{"NX", commands(t, withoutNX, script(t, "lockstrategy/redislock/acquire.lua", taken, "if false then")), nil, map[string]string{
 			"L03": `inconclusive: the control "script" has a violation, too`,
 			"L05": "unexpected: long work, renewed: B and A both wrote 1",
 			"L18": `inconclusive: the control "unlock only after success" has a violation, too`,
@@ -43,7 +43,7 @@ func TestMutants(t *testing.T) {
 		},
 		{"the expiry", commands(t, withoutExpiry), nil, map[string]string{"L03": "inconclusive: DEL: no violation happened this time"}},
 		{
-			"the renewal", commands(t, script(t, "lockstrategy/renew.lua", "redis.call('pexpire', KEYS[1], ARGV[1])", "1")), nil,
+			"the renewal", commands(t, script(t, "lockstrategy/redislock/renew.lua", "redis.call('pexpire', KEYS[1], ARGV[1])", "1")), nil,
 			map[string]string{
 				"L05": "unexpected: long work, renewed: B and A both wrote 1",
 				"L17": "unexpected: the same times, renewed: v3: B and A both wrote 1",
@@ -52,7 +52,7 @@ func TestMutants(t *testing.T) {
 		{"the look for the owner", commands(t, withoutOwner), nil, map[string]string{
 			"L19": "unexpected: owner checked first: A was told that it released the lock, and did not hold it",
 		}},
-		{"the answer before EXPIRE", commands(t, script(t, "lockstrategy/acquire.lua", "return {0, redis.call('pttl', KEYS[1])}",
+		{"the answer before EXPIRE", commands(t, script(t, "lockstrategy/redislock/acquire.lua", "return {0, redis.call('pttl', KEYS[1])}",
 			"redis.call('pexpire', KEYS[1], ARGV[1]) return {0, 1}")), nil, map[string]string{
 			"L25": "unexpected: v3's scripts: B was refused 6 times after the lease of the dead A had ended",
 		}},
@@ -117,12 +117,12 @@ func TestMutants(t *testing.T) {
 		{"the registration at the read", experiments.Mutant{Unregistered: true}, nil, map[string]string{
 			"L22": "unexpected: lost, checked at the read, too: A and B both wrote 1",
 		}},
-		{"NX in the shop", commands(t, script(t, "lockstrategy/acquire.lua", taken, "if false then")), nil, map[string]string{
+		{"NX in the shop", commands(t, script(t, "lockstrategy/redislock/acquire.lua", taken, "if false then")), nil, map[string]string{
 			"S2": "unexpected: v3 and check: ",
 			"S4": "unexpected: v3: clients were told that the order is paid, and that it is cancelled",
 		}},
 		{
-			"NX in the sale", commands(t, script(t, "lockstrategy/acquire.lua", taken, "if false then")), nil,
+			"NX in the sale", commands(t, script(t, "lockstrategy/redislock/acquire.lua", taken, "if false then")), nil,
 			map[string]string{"S1": "unexpected: v3: "},
 		},
 		{
@@ -171,7 +171,7 @@ func TestMutants(t *testing.T) {
 		{"the spread of the TTLs", experiments.Mutant{Hook: typed(oneTTL)}, nil, map[string]string{
 			"C2": "unexpected: spread TTLs: 50 loads reached the database",
 		}},
-		{"the lock around a load", commands(t, script(t, "lockstrategy/acquire.lua", taken, "if false then")), nil, map[string]string{
+		{"the lock around a load", commands(t, script(t, "lockstrategy/redislock/acquire.lua", taken, "if false then")), nil, map[string]string{
 			"C3": "unexpected: lock: 2 loads reached the database",
 		}},
 		{"the count", commands(t, script(t, "ratelimit/fixed.lua", "redis.call('incr', KEYS[1])", "0")), nil, map[string]string{

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"sync/atomic"
 	"time"
 
 	"locklab/lockstrategy"
@@ -72,56 +71,6 @@ type answer struct {
 
 // private reports whether the caller sets its own lease, or bound of renewal. It gets a new grant, and never a lease that is handed off.
 func (cl *caller) private() bool { return cl.request.Expiry != nil || cl.request.RenewAtMost != nil }
-
-// turn is the time for which a process has a key. It is one lease of the strategy, which goes from one holder to the next.
-type turn struct {
-	lease   *lockstrategy.Lease
-	private bool // granted with [lockstrategy.LeaseFor] or [lockstrategy.RenewAtMost]: never handed off
-	began   time.Time
-	fresh   time.Duration // the time of the lease that was left at its grant
-	unwatch func() bool   // stops the watch for its loss
-	holders int           // so far
-	holder  *holder       // nil: the lease is on its way to the next one
-}
-
-// mayPass reports whether the lease may be handed off. With less than half of its time left it is released instead.
-func (t *turn) mayPass(bounds HandOff) bool {
-	end := t.lease.Until()
-	within := t.holders < bounds.Count && time.Since(t.began) < bounds.Time
-	numbered := t.lease.FencingToken() == 0 || t.holders < lockstrategy.TokensPerGrant
-	sound := t.lease.Context().Err() == nil && (end.IsZero() || time.Until(end) > t.fresh/2)
-	return within && numbered && sound && !t.private
-}
-
-// holder is one caller's time with the lock, however often the caller has entered.
-type holder struct {
-	queue   *Queue
-	key     string
-	turn    *turn
-	token   uint64
-	ctx     context.Context // has the values of the caller's context, and this holder
-	cancel  context.CancelCauseFunc
-	entries atomic.Int32 // leases that are not released; at zero the holder gives the lock up
-}
-
-// again is a lease of a caller that enters again under ctx. Its context has the values of ctx, and ends with the holder's.
-func (h *holder) again(ctx context.Context) *lockstrategy.Lease {
-	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	context.AfterFunc(h.ctx, func() { cancel(context.Cause(h.ctx)) })
-	return lockstrategy.NewLease(ctx, h.token, h)
-}
-
-// Until implements [lockstrategy.Holder].
-func (h *holder) Until() time.Time { return h.turn.lease.Until() }
-
-// Release implements [lockstrategy.Holder]. The release of the last entry gives the lock up.
-func (h *holder) Release(ctx context.Context) error {
-	if h.entries.Add(-1) > 0 {
-		return lockstrategy.LossOf(h.ctx)
-	}
-	h.cancel(nil) // nobody may rely on it from here on, whatever the server will say
-	return h.queue.release(ctx, h)
-}
 
 // acquire is the path of a caller: it arrives and competes, or waits for its turn.
 func (c *Queue) acquire(cl *caller) (*lockstrategy.Lease, error) {
@@ -376,12 +325,6 @@ func (c *Queue) lost(key string, t *turn) {
 	}
 	c.mu.Unlock()
 	_ = t.lease.Release(context.Background()) // a lost lease, too, is released
-}
-
-// endLocked ends a turn, before its lease is released or because it was lost.
-func (t *turn) endLocked(q *line) {
-	t.unwatch()
-	q.turn = nil
 }
 
 // remembered is for how long after a turn a process lets others go first.

@@ -96,7 +96,6 @@ type owner struct {
 	renewed   bool
 
 	wake   chan struct{} // a message came, or may have been missed
-	heard  atomic.Bool   // one did since the last try
 	unhear func()        // ends the subscription; nil: there is none
 	others atomic.Int64  // processes that the release has notified; below 0: unknown
 }
@@ -123,18 +122,14 @@ func (o *owner) try(ctx context.Context) (*session.Grant, time.Duration, error) 
 	return nil, o.timeToWait(left), lockstrategy.OtherHolder{Left: left}
 }
 
-// timeToWait is the longest time to the next try. The first refusal subscribes. A caller that was not woken since its last try polls:
-// perhaps the holder's process may not publish, or this one not subscribe.
+// timeToWait is the longest time to the next try. The first refusal subscribes. Until the server has confirmed that, and whenever the
+// connection of the subscription is lost, the caller polls.
 func (o *owner) timeToWait(left time.Duration) time.Duration {
-	silent := o.unhear != nil && !o.heard.Swap(false)
 	if o.unhear == nil {
-		o.unhear = o.lock.hub.Listen(ChannelOf(o.key), func(bool) {
-			o.heard.Store(true)
-			session.Wake(o.wake)
-		})
+		o.unhear = o.lock.hub.Listen(ChannelOf(o.key), func(bool) { session.Wake(o.wake) })
 	}
 	most := longestWait
-	if silent {
+	if !o.lock.hub.Subscribed(ChannelOf(o.key)) {
 		most = session.Jitter(pollInterval)
 	}
 	if left > 0 {

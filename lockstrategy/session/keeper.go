@@ -46,9 +46,6 @@ func (k *Keeper) Close() {
 	k.background.Wait()
 }
 
-// Closed is closed with the keeper.
-func (k *Keeper) Closed() <-chan struct{} { return k.Life.Done() }
-
 // Try asks a backend once for a key. Without a grant, err says why: an [lockstrategy.OtherHolder], or an error. again is the time after
 // which to try again at the latest; 0: err is final.
 type Try func(ctx context.Context) (g *Grant, again time.Duration, err error)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
@@ -88,7 +89,7 @@ func (k *Keeper) Keep(ctx context.Context, r lockstrategy.Request, g Grant) (*lo
 		k.GiveBack(g)
 		return nil, lockstrategy.NotAcquired(g.Key, fmt.Errorf("%w when its grant arrived", lockstrategy.ErrExpired))
 	}
-	if !s.nextWake().IsZero() {
+	if s.idle() < math.MaxInt64 {
 		go s.keep()
 	}
 	return lockstrategy.NewLease(s.ctx, g.Number*lockstrategy.TokensPerGrant, s), nil
@@ -98,7 +99,7 @@ func (k *Keeper) Keep(ctx context.Context, r lockstrategy.Request, g Grant) (*lo
 func (s *session) keep() {
 	unwatch := func() {}
 	defer func() { unwatch() }()
-	timer := time.NewTimer(time.Until(s.nextWake()))
+	timer := time.NewTimer(s.idle())
 	defer timer.Stop()
 	for {
 		select {
@@ -126,22 +127,25 @@ func (s *session) keep() {
 			s.due, s.asked, s.hinted = time.Time{}, now, false
 			go func() { s.answer <- s.Owner.Renew(context.Background()) }() // apart: a request that hangs must not delay the loss
 		}
-		timer.Reset(time.Until(s.nextWake()))
+		timer.Reset(s.idle())
 	}
 }
 
-// nextWake is when something is due; zero: never.
-func (s *session) nextWake() (next time.Time) {
-	due := s.due
+// idle is the time until something is due.
+func (s *session) idle() time.Duration {
+	next := s.due
 	if !s.asked.IsZero() { // its answer comes first
-		due = time.Time{}
+		next = time.Time{}
 	}
-	for _, t := range []time.Time{s.Until(), s.listen, due} {
+	for _, t := range []time.Time{s.Until(), s.listen} {
 		if !t.IsZero() && (next.IsZero() || t.Before(next)) {
 			next = t
 		}
 	}
-	return next
+	if next.IsZero() {
+		return math.MaxInt64
+	}
+	return time.Until(next)
 }
 
 // handleAnswer notes the answer to a renewal. It returns why the lease is lost; nil: it is not.
