@@ -97,11 +97,11 @@ func TestReadyzTriesALock(t *testing.T) {
 	}{
 		"out of memory": {
 			fault: []any{"config", "set", "maxmemory", "1mb"}, end: []any{"config", "set", "maxmemory", "0"},
-			want: []string{"SET: OOM"},
+			want: []string{"OOM command not allowed"},
 		},
 		"a command that is denied": {
 			fault: []any{"acl", "setuser", "default", "-hset"}, end: []any{"acl", "setuser", "default", "+hset"},
-			want: []string{"HSET", "ACL SETUSER"},
+			want: []string{"can't run this command", "ACL SETUSER"},
 		},
 		"EVALSHA renamed away": {settings: []string{"--rename-command", "EVALSHA", ""}, want: []string{"'evalsha'"}},
 	} {

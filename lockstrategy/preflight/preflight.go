@@ -133,7 +133,7 @@ func refusal(step session.Step, err error) Weakness {
 	w.Remedy = "mend what its reply says: " + err.Error()
 	if step == session.Notify {
 		w.Grave, w.Refuses = false, false
-		w.Why = "waiters are not notified of releases: they ask again after a while, and turns take longer; exclusion is not concerned"
+		w.Why = "waiters are not notified of releases: they poll, and turns take longer; exclusion is not concerned"
 	}
 	// A script of Redis 7.0 that is denied a command names its user.
 	if reply := err.Error(); strings.Contains(reply, "NOPERM") || strings.Contains(reply, "The user executing the script") {
