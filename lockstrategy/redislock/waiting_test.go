@@ -130,7 +130,7 @@ func TestAWaiterTriesAgainSoonAfterARefusal(t *testing.T) {
 			}
 			return refused
 		})
-		time.Sleep(longestWait)
+		time.Sleep(longestWait + pollInterval/2) // between two tries
 		refuses.Store(false)
 		freed(t, another, granted)
 	})
