@@ -31,7 +31,7 @@ func TestClientDisconnectsWhileWaiting(t *testing.T) {
 			for range 3 {
 				ctx, disconnect := context.WithCancel(testenv.Context(t))
 				done := s.start(ctx, c.method, c.body())
-				testenv.Eventually(t, "the request waits", func() bool { return s.cohort.Waiting() == 1 })
+				testenv.Eventually(t, "the request waits", func() bool { return s.queue.Waiting() == 1 })
 				if got := s.scrape()[`locklab_gate_waiting{version="v2"}`]; got != 1 {
 					t.Errorf("the metrics show %v waiting", got)
 				}
@@ -39,10 +39,10 @@ func TestClientDisconnectsWhileWaiting(t *testing.T) {
 				if got := <-done; !errors.Is(got.err, context.Canceled) {
 					t.Fatalf("the request did not wait: %+v", got)
 				}
-				testenv.Eventually(t, "its place in the queue is free", func() bool { return s.cohort.Waiting() == 0 })
+				testenv.Eventually(t, "its place in the queue is free", func() bool { return s.queue.Waiting() == 0 })
 			}
 			next := s.start(testenv.Context(t), http.MethodPost, nil)
-			testenv.Eventually(t, "the next request waits", func() bool { return s.cohort.Waiting() == 1 })
+			testenv.Eventually(t, "the next request waits", func() bool { return s.queue.Waiting() == 1 })
 			finish()
 			if got := <-next; got.err != nil || got.status != http.StatusOK {
 				t.Fatalf("the next request got %+v", got)

@@ -31,7 +31,7 @@ type instance struct {
 	t       testing.TB
 	views   *fakeViews
 	orders  *fakeOrders
-	cohort  *localqueue.Queue // of v2
+	queue   *localqueue.Queue // of v2
 	metrics *handlers.Metrics
 	log     *logBuffer
 	base    context.Context // the parent of every request's context, if set
@@ -42,19 +42,19 @@ type instance struct {
 // newConfig returns a Config over fakes, with v0 to v4. v2 has a real queue; v3 issues the fencing token 42 × 256.
 func newConfig(t testing.TB) (*instance, handlers.Config) {
 	s := &instance{t: t, views: &fakeViews{}, orders: &fakeOrders{}, metrics: handlers.NewMetrics(), log: &logBuffer{}}
-	cohort, err := localqueue.New(lockstrategy.None{}, localqueue.HandOff{})
+	queue, err := localqueue.New(lockstrategy.None{}, localqueue.HandOff{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.cohort = cohort
-	s.metrics.AddQueue("v2", s.cohort.Waiting)
+	s.queue = queue
+	s.metrics.AddQueue("v2", s.queue.Waiting)
 	return s, handlers.Config{
 		Instance: "8080", Topology: "single", Views: s.views, Orders: s.orders, Metrics: s.metrics,
 		Wait: maxWait, Log: slog.New(slog.NewTextHandler(s.log, nil)),
 		Versions: []handlers.Version{
 			newVersion("v0", nil),
 			newVersion("v1", &lockstrategy.Guard{Strategy: lockstrategy.None{}, Observer: s.metrics.LockObserver("v1")}),
-			newVersion("v2", &lockstrategy.Guard{Strategy: s.cohort, Observer: s.metrics.LockObserver("v2")}),
+			newVersion("v2", &lockstrategy.Guard{Strategy: s.queue, Observer: s.metrics.LockObserver("v2")}),
 			newVersion("v3", guard(fakeLock{number: 42})),
 			newVersion("v4", guard(fakeLock{})),
 		},
@@ -199,7 +199,8 @@ func (l fakeLock) Acquire(ctx context.Context, _ string, _ ...lockstrategy.Optio
 	if l.err != nil {
 		return nil, l.err
 	}
-	return session.NewKeeper().Keep(ctx, lockstrategy.Request{}, session.Grant{Number: l.number, Owner: session.ReleaseFunc(func(context.Context) error { return nil })})
+	owner := session.ReleaseFunc(func(context.Context) error { return nil })
+	return session.NewKeeper().Keep(ctx, lockstrategy.Request{}, session.Grant{Number: l.number, Owner: owner})
 }
 
 // The durations that every fake reports.

@@ -53,7 +53,7 @@ func TestShortWait(t *testing.T) {
 				s.do(http.MethodPost, "/orders", "")
 				s.do(http.MethodPost, "/v0/shop/items/1/buy?buyer=9", "")
 				before := s.get("/shop/items/1").body + s.get("/shop/orders/1").body
-				lease, err := s.cohort.Acquire(t.Context(), key)
+				lease, err := s.queue.Acquire(t.Context(), key)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -142,7 +142,7 @@ func TestLockedResponse(t *testing.T) {
 func TestIdempotencyKeyIgnoresWait(t *testing.T) {
 	s := serveShop(t, 3)
 	const path, key = "/v2/shop/items/1/buy?buyer=7", "Idempotency-Key: k1"
-	lease, err := s.cohort.Acquire(t.Context(), "lock:shop:item:{1}")
+	lease, err := s.queue.Acquire(t.Context(), "lock:shop:item:{1}")
 	if err != nil {
 		t.Fatal(err)
 	}

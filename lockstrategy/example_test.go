@@ -12,7 +12,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"locklab/lockstrategy"
-	"locklab/versions"
+	"locklab/lockstrategy/localqueue"
+	"locklab/lockstrategy/redislock"
 )
 
 // Without retries of the client: it would repeat commands whose answer is late.
@@ -25,7 +26,12 @@ func Example() {
 	client := redis.NewClient(&redis.Options{Addr: server.Addr(), MaxRetries: -1, ContextTimeoutEnabled: true})
 	defer client.Close()
 
-	lock, err := versions.Open(versions.NameRedis, versions.Backends{Redis: client})
+	redisLock, err := redislock.New(client, lockstrategy.Timing{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer redisLock.Close()
+	lock, err := localqueue.New(redisLock, localqueue.HandOff{}) // callers of this process wait here, and not in Redis
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -169,14 +175,18 @@ func ExampleLease_Context() {
 	// still held: false
 }
 
-// exampleLock opens the Redis lock, as ExampleOpen does. It has its connection and its scripts: the first answer may come late.
-func exampleLock() (lock *versions.Opened, end func()) {
+// exampleLock opens the Redis lock, as Example does. It has its connection and its scripts: the first answer may come late.
+func exampleLock() (lock *localqueue.Queue, end func()) {
 	server, err := miniredis.Run()
 	if err != nil {
 		log.Fatal(err)
 	}
 	client := redis.NewClient(&redis.Options{Addr: server.Addr(), MaxRetries: -1, ContextTimeoutEnabled: true})
-	lock, err = versions.Open(versions.NameRedis, versions.Backends{Redis: client})
+	redisLock, err := redislock.New(client, lockstrategy.Timing{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	lock, err = localqueue.New(redisLock, localqueue.HandOff{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -186,7 +196,8 @@ func exampleLock() (lock *versions.Opened, end func()) {
 	}
 	_ = first.Release(context.Background())
 	return lock, func() {
-		_ = lock.Close()
+		lock.Close()
+		_ = redisLock.Close()
 		_ = client.Close()
 		server.Close()
 	}

@@ -98,10 +98,32 @@ func TestGuardTellsOfALostLease(t *testing.T) {
 	})
 }
 
+// The work ends with the context of its caller, and with its cause and its deadline, although the lease goes on.
+func TestGuardEndsTheWorkWithItsCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		left := errors.New("the client has left")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		ctx, leave := context.WithCancelCause(ctx)
+		guard := lockstrategy.Guard{Strategy: bubble.New(t, time.Minute)}
+		err := guard.Do(ctx, "k", func(work context.Context, _ uint64) error {
+			if deadline, bounded := work.Deadline(); !bounded || time.Until(deadline) != time.Hour {
+				t.Errorf("the work has the deadline %s (%t)", deadline, bounded)
+			}
+			leave(left)
+			<-work.Done()
+			return context.Cause(work)
+		})
+		if !errors.Is(err, left) || errors.Is(err, lockstrategy.ErrLost) {
+			t.Errorf("the work ended with %v", err)
+		}
+	})
+}
+
 func TestGuardReleasesAfterAPanicAndAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cohort := queueOver(t, lockstrategy.None{})
-		guard := lockstrategy.Guard{Strategy: cohort, Wait: time.Second}
+		queue := queueOver(t, lockstrategy.None{})
+		guard := lockstrategy.Guard{Strategy: queue, Wait: time.Second}
 		func() {
 			defer func() { _ = recover() }()
 			_ = guard.Do(t.Context(), "k", func(context.Context, uint64) error { panic("oops") })
@@ -110,7 +132,7 @@ func TestGuardReleasesAfterAPanicAndAnError(t *testing.T) {
 		if err := guard.Do(t.Context(), "k", func(context.Context, uint64) error { return failed }); !errors.Is(err, failed) {
 			t.Fatal(err)
 		}
-		if lease, err := cohort.Acquire(t.Context(), "k", lockstrategy.TryOnce()); err != nil || lease.Release(t.Context()) != nil {
+		if lease, err := queue.Acquire(t.Context(), "k", lockstrategy.TryOnce()); err != nil || lease.Release(t.Context()) != nil {
 			t.Fatalf("the lock was not released: %v", err)
 		}
 	})
@@ -166,7 +188,8 @@ func TestGuardMakesOneAttempt(t *testing.T) {
 			ran = true
 			for wait, want := range map[time.Duration]error{0: lockstrategy.ErrTaken, time.Second: context.DeadlineExceeded} {
 				err := guard.Within(wait).Do(t.Context(), "k", func(context.Context, uint64) error { return nil })
-				if holder := (lockstrategy.OtherHolder{}); !errors.Is(err, lockstrategy.ErrNotAcquired) || !errors.Is(err, want) || !errors.As(err, &holder) || !holder.Here {
+				var holder lockstrategy.OtherHolder
+				if !errors.Is(err, lockstrategy.ErrNotAcquired) || !errors.Is(err, want) || !errors.As(err, &holder) || !holder.Here {
 					t.Errorf("within %s: %v, want %v and a holder here", wait, err, want)
 				}
 			}

@@ -11,8 +11,9 @@ import (
 
 // Strategy is a way to lock.
 type Strategy interface {
-	// Acquire blocks until the caller holds key, the strategy fails, or ctx ends and no request is under way. An error wraps
-	// [ErrNotAcquired] and the reason. The lease outlives ctx: it ends by [Lease.Release] or by loss. Release a lost one, too.
+	// Acquire blocks until the caller holds key, the strategy fails, or ctx ends. A request that is under way is waited for, so Acquire
+	// may return a lease although ctx has ended meanwhile. An error wraps [ErrNotAcquired] and the reason. The lease outlives ctx: it ends
+	// by [Lease.Release] or by loss. Release a lost one, too.
 	Acquire(ctx context.Context, key string, options ...Option) (*Lease, error)
 }
 
@@ -32,12 +33,12 @@ type Holder interface {
 	Release(ctx context.Context) error
 }
 
-// Yielder is an optional interface of a [Holder], for a queue in front of a strategy. It lets other processes that wait go first after a
-// release. A strategy whose server queues those that wait does not need it.
+// Yielder is an optional interface of a [Holder], for a queue in front of a strategy. The queue calls it after a release, before its next
+// caller asks the server, so that other processes that wait go first. A strategy whose server queues those that wait does not need it.
 type Yielder interface {
 	// Others is how many other processes the release has notified, because they wait. Below 0: the server cannot tell.
 	Others() int
-	// Yield waits until they had the key, or do not seem to want it. It returns early when ctx ends.
+	// Yield blocks until they have had the key, or do not seem to want it. It returns early when ctx ends.
 	Yield(ctx context.Context)
 }
 
@@ -59,8 +60,8 @@ func (l *Lease) Until() time.Time { return l.holder.Until() }
 // Holder is for a queue in front of a strategy.
 func (l *Lease) Holder() Holder { return l.holder }
 
-// Release ends the context, and gives the lock back or hands it off. A caller that entered again must release each of
-// its leases: only the last release gives the lock back. It works under a ctx that has ended.
+// Release ends the context, and gives the lock back or hands it off. A caller that entered again must release each of its leases: only
+// the last release does that. It works under a ctx that has ended.
 //
 // The second call returns [ErrNotHeld] and changes nothing. A lease that was lost returns the cause, an [ErrLost]: the work under it
 // may have overlapped with another holder's. Any other error means that the server did not confirm the release. Then the release is
@@ -76,7 +77,7 @@ func (l *Lease) Release(ctx context.Context) error {
 type Request struct {
 	Once        bool           // make one attempt
 	Wait        *time.Duration // longest wait; nil: as long as the context
-	Expiry      *time.Duration // of a lease that is not renewed; nil: the strategy's own, renewed
+	Expiry      *time.Duration // of a lease that is not renewed; nil: the lease is the strategy's, and is renewed
 	RenewAtMost *time.Duration // longest time under renewal; nil: until the release
 }
 
@@ -131,7 +132,7 @@ func (r Request) Within(ctx context.Context) (context.Context, context.CancelFun
 	return context.WithTimeoutCause(ctx, *r.Wait, fmt.Errorf("waited %s, which is the limit: %w", *r.Wait, context.DeadlineExceeded))
 }
 
-// DefaultLease is the time after which the server frees a key unless its lease is renewed, as in Redisson (A2).
+// DefaultLease is the time after which the server frees a key unless its lease is renewed, as in Redisson (A2 of docs/articles.md).
 const DefaultLease = 30 * time.Second
 
 // Bounds of a lease, in every strategy. The shortest leaves time for a renewal on a busy machine. Servers refuse far longer leases, or read
@@ -143,12 +144,13 @@ const (
 
 // Timing is how long leases and answers may last. Zero fields mean the defaults.
 type Timing struct {
-	// Expiry is of a lease, 10 ms to 24 h: the server frees the key then unless it is renewed; 0: DefaultLease. Renewal runs at a third of it
+	// Expiry is the time after which the server frees a key unless its lease is renewed, which happens at a third of it: 10 ms to 24 h; 0:
+	// DefaultLease
 	Expiry  time.Duration
 	Request time.Duration // longest wait for one answer; 0: two seconds, or a third of a shorter lease
 }
 
-// WithDefaults applies the defaults and checks the relations lease > 2 × renewal > request.
+// WithDefaults applies the defaults. It refuses a request timeout of two thirds of the lease or more: a renewal has to be answered in time.
 func (t Timing) WithDefaults() (Timing, error) {
 	t.Expiry = cmp.Or(t.Expiry, DefaultLease)
 	t.Request = cmp.Or(t.Request, min(2*time.Second, t.Expiry/3))
@@ -161,15 +163,15 @@ func (t Timing) WithDefaults() (Timing, error) {
 }
 
 // TokensPerGrant is how many leases one grant of a server has room for. A fencing token is the number of the grant times this, plus the
-// hand-offs since, so a hand-off needs no request. Numbers that are times stay below 2^45 until 2035. Their tokens stay below 2^53, which
-// JavaScript keeps exactly.
+// hand-offs since, so a hand-off needs no request. The largest numbers are times in steps of 32 µs since 2000 (acquire.lua): until 2035
+// they stay below 2^45, and their tokens below 2^53, up to which JavaScript keeps integers exactly.
 const TokensPerGrant = 256
 
 // Errors of Acquire, and of leases. One that carries ErrNotAcquired also wraps the reason: the context's own error,
 // [ErrExpired], or another of these.
 var (
 	ErrNotAcquired = errors.New("lock: not acquired")
-	// ErrTaken answers an attempt that was not to wait: another holds the key.
+	// ErrTaken is the answer to [TryOnce] while another holds the key.
 	ErrTaken = errors.New("lock: another holds it")
 	// ErrUnavailable says that the lock's server gave no usable answer. Whether it executed the request is unknown. A grant
 	// that may exist is released in the background as soon as the server answers, and ends with its lease otherwise.
@@ -177,7 +179,7 @@ var (
 
 	ErrClosed = fmt.Errorf("%w: this strategy has been closed", ErrUnavailable)
 
-	// ErrNotHeld answers a second release of the same lease.
+	// ErrNotHeld is the answer to a second release of the same lease.
 	ErrNotHeld = errors.New("lock: not held")
 	// ErrLost says that a lease ended before its holder released it: another may hold the key. The four errors below are its causes.
 	ErrLost = errors.New("lock: lease lost")
@@ -210,6 +212,9 @@ func (h OtherHolder) Error() string {
 
 // NotAcquired is the error of an Acquire that has failed because of cause.
 func NotAcquired(key string, cause error) error {
+	if errors.Is(cause, ErrNotAcquired) {
+		return cause
+	}
 	return fmt.Errorf("%w: %s: %w", ErrNotAcquired, key, cause)
 }
 

@@ -25,7 +25,7 @@ import (
 // Names of the strategies, as [Open] takes them.
 const (
 	NameNone      = "none"      // no lock: v1
-	NameProcess   = "process"   // a mutex in the process: v2
+	NameProcess   = "process"   // a mutex in the process, which is the queue over no lock: v2
 	NameRedis     = "redis"     // one Redis: v3
 	NameRedLock   = "redlock"   // five independent nodes: v4
 	NameDatabase  = "database"  // a row in a database: v5
@@ -76,10 +76,10 @@ type Opened struct {
 	lockstrategy.Strategy
 	Bare  lockstrategy.Strategy       // without its queue
 	Queue *localqueue.Queue           // nil: this strategy has no queue
-	Admin redislock.Admin             // nil: its locks cannot be inspected
-	Ping  func(context.Context) error // asks its servers; nil: it has been given a client that can
+	Admin *redislock.Lock             // looks at locks and frees them by force; nil: this strategy cannot
+	Ping  func(context.Context) error // asks its servers; nil: ask the client that it was given
 	Close func() error                // ends its goroutines and connections; not the clients it was given
-	// Process begins the name of each owner: servers.Held.Process of a lock that is held here. Empty: owners have no such names.
+	// Process begins the name of each owner on the server, so that experiments know whose lock is held. Empty: owners have no such names.
 	Process string
 }
 
@@ -132,18 +132,18 @@ func Open(name string, b Backends) (*Opened, error) {
 
 // Queued puts a queue in front of a strategy.
 func Queued(s lockstrategy.Strategy, bounds localqueue.HandOff) (*Opened, error) {
-	c, err := localqueue.New(s, bounds)
+	queue, err := localqueue.New(s, bounds)
 	if err != nil {
 		return nil, err
 	}
-	opened := &Opened{Strategy: c, Bare: s, Queue: c, Close: func() error {
-		c.Close()
+	opened := &Opened{Strategy: queue, Bare: s, Queue: queue, Close: func() error {
+		queue.Close()
 		if closer, ok := s.(io.Closer); ok {
 			return closer.Close()
 		}
 		return nil
 	}}
-	opened.Admin, _ = s.(redislock.Admin)
+	opened.Admin, _ = s.(*redislock.Lock)
 	if z, ok := s.(*zklock.Lock); ok {
 		opened.Ping = z.Ping
 	}

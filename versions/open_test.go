@@ -37,7 +37,8 @@ func TestALockIsClosedWithItsQueue(t *testing.T) {
 func TestOpenPassesOnTheBounds(t *testing.T) {
 	for count, same := range map[int]bool{0: true, 1: false} {
 		bubble.Redis(t, func(t *testing.T, server *miniredis.Miniredis) {
-			lock, err := versions.Open(versions.NameRedis, versions.Backends{Redis: bubble.Client(t, server), HandOff: localqueue.HandOff{Count: count}})
+			backends := versions.Backends{Redis: bubble.Client(t, server), HandOff: localqueue.HandOff{Count: count}}
+			lock, err := versions.Open(versions.NameRedis, backends)
 			if err != nil {
 				t.Fatal(err)
 			}

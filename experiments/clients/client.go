@@ -34,7 +34,7 @@ const (
 type Client struct {
 	Name  string // its timeline
 	Lock  lockstrategy.Strategy
-	Admin redislock.Admin // nil: the lock has none
+	Admin *redislock.Lock // nil: the lock has none
 	Key   string
 
 	t        *experiments.Trial

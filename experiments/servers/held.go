@@ -119,7 +119,7 @@ func heldOf(ctx context.Context, client *redis.Client, prefix string, names []st
 // noSuchKey is the reply of PTTL for a key that does not exist.
 const noSuchKey = -2 * time.Nanosecond
 
-// lockOf is the lock whose [grantKey] has this name.
+// lockOf is the lock whose key of the last grant's number has this name.
 func lockOf(name string) string {
 	key := strings.TrimPrefix(name, redislock.GrantPrefix+":")
 	if inner := strings.Trim(key, "{}"); key == "{"+inner+"}" && !strings.ContainsAny(inner, "{}") {

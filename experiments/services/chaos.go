@@ -44,7 +44,7 @@ type chaos struct {
 	burst.Running
 	over  chan struct{}           // closed when the time is over
 	nodes []redis.UniversalClient // that keep the lock
-	admin redislock.Admin         // of the Redis lock
+	admin *redislock.Lock         // of the Redis lock
 }
 
 // Views lets 20 clients send page views, in rounds that begin at zero: the checks of one long history would take too long.

@@ -35,7 +35,9 @@ func NewPlay(lock articlelock.Lock, clients string) (*Play, error) {
 }
 
 // Replay plays moves, and returns what happens and the violations at the end.
-func Replay(ctx context.Context, lock articlelock.Lock, clients string, moves []Move) (events []history.Event, found []Violation, err error) {
+func Replay(
+	ctx context.Context, lock articlelock.Lock, clients string, moves []Move,
+) (events []history.Event, found []Violation, err error) {
 	p, err := NewPlay(lock, clients)
 	if err != nil {
 		return nil, nil, err

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"sync"
 	"time"
@@ -29,7 +30,10 @@ func (n NoConnection) Error() string { return n.Err.Error() }
 func (n NoConnection) Unwrap() error { return n.Err }
 
 // NotSent reports whether a call failed for want of a connection.
-func NotSent(err error) bool { return errors.As(err, new(NoConnection)) }
+func NotSent(err error) bool {
+	var network *net.OpError
+	return errors.As(err, new(NoConnection)) || errors.As(err, &network) && network.Op == "dial"
+}
 
 // tries bounds how often one call creates tables. Other instances create them at the same moment, which may fail the first tries, and
 // one more for each table.

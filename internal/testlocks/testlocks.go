@@ -24,20 +24,20 @@ import (
 )
 
 // AloneAndQueued has the two ways in which every lock conforms: alone, and behind a queue, which promises more.
-var AloneAndQueued = map[string]bool{"alone": false, "cohort": true}
+var AloneAndQueued = map[string]bool{"alone": false, "queued": true}
 
 // InLoop leaves the cases without a queue out of the inner loop, where they cost seconds: a queue's are the same and more.
-func InLoop(t *testing.T, cohort bool) {
+func InLoop(t *testing.T, queued bool) {
 	t.Helper()
-	if !cohort {
+	if !queued {
 		testenv.Slow(t)
 	}
 }
 
 // OnServer is for a store that is a process of its own. There, `make test` has a queue's cases: they are the same and more.
-func OnServer(t *testing.T, cohort bool) {
+func OnServer(t *testing.T, queued bool) {
 	t.Helper()
-	if !cohort {
+	if !queued {
 		testenv.Check(t, testenv.Whole)
 	}
 }
@@ -64,20 +64,16 @@ func BubbleClient(t *testing.T, wire *locktest.Wire, dial func() (net.Conn, erro
 	return c
 }
 
-// Opened is a lock that ends with the test, behind a queue if there is to be one.
-func Opened(t *testing.T, cohort bool, s lockstrategy.Strategy, end func() error, bounds localqueue.HandOff) *versions.Opened {
+// Opened is a client of a lock that ends with the test, behind a queue if there is to be one.
+func Opened(t *testing.T, queued bool, s lockstrategy.Strategy, end func() error, bounds localqueue.HandOff) locktest.Client {
 	t.Helper()
-	opened := &versions.Opened{Strategy: s, Close: end}
-	if cohort {
-		c := Must(localqueue.New(s, bounds))(t)
-		opened.Strategy, opened.Queue = c, c
-		opened.Close = func() error {
-			c.Close()
-			return end()
-		}
+	t.Cleanup(func() { _ = end() })
+	if !queued {
+		return locktest.Client{Strategy: s}
 	}
-	t.Cleanup(func() { _ = opened.Close() })
-	return opened
+	queue := Must(localqueue.New(s, bounds))(t)
+	t.Cleanup(queue.Close)
+	return locktest.Client{Strategy: queue, Queue: queue}
 }
 
 // Behind is the address of a server behind a wire, if there is one.

@@ -31,11 +31,11 @@ import (
 func TestEtcdConforms(t *testing.T) {
 	t.Parallel()
 	servers := etcdServers(t, 1)
-	for name, cohort := range testlocks.AloneAndQueued {
+	for name, queued := range testlocks.AloneAndQueued {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			testlocks.OnServer(t, cohort)
-			locktest.Run(t, etcdBackend(etcdClient(t, servers.Addrs()), cohort, servers.Addrs()))
+			testlocks.OnServer(t, queued)
+			locktest.Run(t, etcdBackend(etcdClient(t, servers.Addrs()), queued, servers.Addrs()))
 		})
 	}
 }
@@ -57,7 +57,7 @@ func etcdClient(t testing.TB, addrs []string, options ...grpc.DialOption) *clien
 // etcdQueue is the prefix of the keys of a lock.
 func etcdQueue(key string) string { return "locklab/" + url.PathEscape(key) + "/" }
 
-func etcdBackend(admin *clientv3.Client, cohort bool, addrs []string) locktest.Backend {
+func etcdBackend(admin *clientv3.Client, queued bool, addrs []string) locktest.Backend {
 	entries := func(t *testing.T, key string) (all []string) {
 		for _, kv := range testlocks.Must(admin.Get(t.Context(), etcdQueue(key), clientv3.WithPrefix()))(t).Kvs {
 			all = append(all, string(kv.Key))
@@ -65,7 +65,7 @@ func etcdBackend(admin *clientv3.Client, cohort bool, addrs []string) locktest.B
 		return all
 	}
 	return locktest.Backend{
-		Wired: true, Fenced: true, Cohort: cohort,
+		Wired: true, Fenced: true, Queued: queued,
 		Open: func(t *testing.T, s locktest.Settings) locktest.Client {
 			var near []string
 			if s.Wire != nil {
@@ -80,11 +80,10 @@ func etcdBackend(admin *clientv3.Client, cohort bool, addrs []string) locktest.B
 			}
 			c := etcdClient(t, near, grpc.WithChainUnaryInterceptor(counted(sent)))
 			e := testlocks.Must(etcdlock.New(c, lockstrategy.Timing{Expiry: s.Lease, Request: bound}))(t)
-			return locktest.Client{
-				Opened: testlocks.Opened(t, cohort, e, e.Close, s.HandOff),
-				Crash:  func() { _ = c.Close() },
-				Sent:   func() int { return int(sent.Load()) },
-			}
+			client := testlocks.Opened(t, queued, e, e.Close, s.HandOff)
+			client.Crash = func() { _ = c.Close() }
+			client.Sent = func() int { return int(sent.Load()) }
+			return client
 		},
 		Server: &locktest.Server{
 			Entries: entries,
@@ -249,7 +248,8 @@ func TestEtcdALeaseShorterThanASecondEndsInTime(t *testing.T) {
 func TestEtcdAKeyOutlivesItsLease(t *testing.T) {
 	t.Parallel()
 	admin := etcdClient(t, etcdServers(t, 1).Addrs())
-	lease := testlocks.Must(etcdLock(t, admin, lockstrategy.Timing{}).Acquire(t.Context(), "k", lockstrategy.LeaseFor(9500*time.Millisecond)))(t)
+	lock := etcdLock(t, admin, lockstrategy.Timing{})
+	lease := testlocks.Must(lock.Acquire(t.Context(), "k", lockstrategy.LeaseFor(9500*time.Millisecond)))(t)
 	key := etcdKeys(t, admin, "k")[0]
 	if kept := testlocks.Must(admin.TimeToLive(t.Context(), clientv3.LeaseID(key.Lease)))(t).GrantedTTL; kept < 10 {
 		t.Errorf("a lease of 9.5 s, and a key of %d s", kept)

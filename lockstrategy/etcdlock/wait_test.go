@@ -208,7 +208,8 @@ func TestEtcdAWaiterOutlastsALostConnection(t *testing.T) {
 	admin := etcdClient(t, addrs)
 	failed, away := make(chan error, 100), new(atomic.Bool)
 	answered := new(atomic.Int64)
-	watched := etcdClient(t, []string{testlocks.Must(proxy.Listen())(t)}, grpc.WithChainUnaryInterceptor(failures(away, failed), counted(answered)))
+	addr := testlocks.Must(proxy.Listen())(t)
+	watched := etcdClient(t, []string{addr}, grpc.WithChainUnaryInterceptor(failures(away, failed), counted(answered)))
 	before := answered.Load()
 	first := testlocks.Must(etcdLock(t, admin, lockstrategy.Timing{}).Acquire(t.Context(), "k"))(t)
 	// The waiter looks after 1.7 s, in vain. Its position is kept for 5 s, so another look has 3 s for its answer.

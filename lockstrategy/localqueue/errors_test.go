@@ -13,7 +13,7 @@ import (
 // A queue goes on after every error, and each caller is told its own.
 
 // An outage that a caller learns who tries once ends its own attempt only. The callers behind it ask for themselves.
-func TestCohortGoesOnAfterOneAttempt(t *testing.T) {
+func TestQueueGoesOnAfterOneAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := bubble.New(t, time.Minute)
 		f.OnAcquire = func(r lockstrategy.Request) error {
@@ -23,7 +23,7 @@ func TestCohortGoesOnAfterOneAttempt(t *testing.T) {
 			time.Sleep(time.Second) // of the bubble: the others come meanwhile
 			return lockstrategy.ErrUnavailable
 		}
-		c, once := newCohort(t, f, HandOff{}), make(chan error)
+		c, once := newQueue(t, f, HandOff{}), make(chan error)
 		go func() { _, err := c.Acquire(t.Context(), "k", lockstrategy.TryOnce()); once <- err }()
 		synctest.Wait()
 		next := bubble.Wait(t, c)
@@ -35,9 +35,9 @@ func TestCohortGoesOnAfterOneAttempt(t *testing.T) {
 }
 
 // A caller whose wait ends as its queue learns of an outage is told of the outage.
-func TestCohortTellsACallerThatLeavesOfTheOutage(t *testing.T) {
+func TestQueueTellsACallerThatLeavesOfTheOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCohort(t, bubble.New(t, time.Minute), HandOff{})
+		c := newQueue(t, bubble.New(t, time.Minute), HandOff{})
 		first, left := callerOf(t), callerOf(t)
 		_, _ = c.arrive(first)
 		place, _ := c.arrive(left)
@@ -49,11 +49,11 @@ func TestCohortTellsACallerThatLeavesOfTheOutage(t *testing.T) {
 }
 
 // A lease is lost on its way to a caller that leaves in this moment. The queue goes on, also when the caller learns of the loss first.
-func TestCohortGoesOnAfterALossOnTheWay(t *testing.T) {
+func TestQueueGoesOnAfterALossOnTheWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := bubble.New(t, time.Minute)
 		f.Others = -1 // so the queue is kept when it is idle
-		c := newCohort(t, f, HandOff{})
+		c := newQueue(t, f, HandOff{})
 		bubble.Release(t, bubble.Acquire(t, c, "k"))
 		first, left := bubble.Acquire(t, c, "k"), callerOf(t)
 		place, err := c.arrive(left)
@@ -71,10 +71,10 @@ func TestCohortGoesOnAfterALossOnTheWay(t *testing.T) {
 }
 
 // A release that panics gives the queue on.
-func TestCohortOutlivesAPanicInARelease(t *testing.T) {
+func TestQueueOutlivesAPanicInARelease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := bubble.New(t, time.Minute)
-		c := newCohort(t, f, HandOff{Count: 1})
+		c := newQueue(t, f, HandOff{Count: 1})
 		lease := bubble.Acquire(t, c, "k")
 		next := bubble.Wait(t, c)
 		f.Panics.Store(true)
@@ -88,7 +88,7 @@ func TestCohortOutlivesAPanicInARelease(t *testing.T) {
 }
 
 // A grant that came too late for one caller's short lease is no outage: the callers behind it get theirs.
-func TestCohortTellsOnlyTheCallerWhoseLeaseWasOver(t *testing.T) {
+func TestQueueTellsOnlyTheCallerWhoseLeaseWasOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, slow := bubble.New(t, time.Minute), true
 		f.OnGrant = func() {
@@ -97,7 +97,7 @@ func TestCohortTellsOnlyTheCallerWhoseLeaseWasOver(t *testing.T) {
 				time.Sleep(2 * lockstrategy.ShortestLease) // of the bubble: the answer comes after the lease has ended
 			}
 		}
-		c := newCohort(t, f, HandOff{})
+		c := newQueue(t, f, HandOff{})
 		short := make(chan error)
 		go func() {
 			_, err := c.Acquire(t.Context(), "k", lockstrategy.LeaseFor(lockstrategy.ShortestLease))

@@ -41,9 +41,21 @@ type holder struct {
 
 // again is a lease of a caller that enters again under ctx. Its context has the values of ctx, and ends with the holder's.
 func (h *holder) again(ctx context.Context) *lockstrategy.Lease {
-	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	context.AfterFunc(h.ctx, func() { cancel(context.Cause(h.ctx)) })
-	return lockstrategy.NewLease(ctx, h.token, h)
+	return lockstrategy.NewLease(entered{h.ctx, context.WithoutCancel(ctx)}, h.token, h)
+}
+
+// entered is the context of the holder, with the values of the context under which its caller entered again.
+type entered struct {
+	context.Context
+	values context.Context
+}
+
+// Value returns the caller's value. The rest is the holder's, so that contexts made from this one end together with it.
+func (e entered) Value(key any) any {
+	if value := e.values.Value(key); value != nil {
+		return value
+	}
+	return e.Context.Value(key)
 }
 
 // Until implements [lockstrategy.Holder].
@@ -59,7 +71,7 @@ func (h *holder) Release(ctx context.Context) error {
 }
 
 // endLocked ends a turn, before its lease is released or because it was lost.
-func (t *turn) endLocked(q *line) {
+func (t *turn) endLocked(l *line) {
 	t.unwatch()
-	q.turn = nil
+	l.turn = nil
 }

@@ -1,5 +1,5 @@
-// Package localqueue is a queue of the callers in one process, in front of any lock. It adds three things: first in, first out; a lease that
-// goes from one caller to the next without a request; and a caller that enters again.
+// Package localqueue is a queue of the callers in one process, in front of any lock. It adds three things: first in, first out; a
+// lease that goes from one caller to the next without a request; and a caller that enters again.
 package localqueue
 
 import (
@@ -12,8 +12,8 @@ import (
 	"locklab/lockstrategy"
 )
 
-// Queue puts one first-in-first-out queue per key in front of a strategy ("lock cohorting", Dice, Marathe, Shavit 2012). Only the
-// first caller of a queue competes: a process is one contender, whatever its load. On release the lease is handed off to the next
+// Queue puts one first-in-first-out line of callers per key in front of a strategy ("lock cohorting", Dice, Marathe, Shavit 2012). Only the
+// first caller of a line competes: a process is one contender, whatever its load. On release the lease is handed off to the next
 // caller, without a request to the server, within the bounds of [HandOff]. Then the key goes back, and other processes
 // that wait go first (see [lockstrategy.Yielder]).
 //
@@ -21,7 +21,7 @@ import (
 // then change nothing.
 //
 // A queue knows the sequence of its own process's callers only. When the strategy is unavailable for the caller that competes, every
-// caller in the queue gets that error immediately. Otherwise each of them would wait for a timeout, one after the other.
+// caller in the line gets that error immediately. Otherwise each of them would wait for a timeout, one after the other.
 //
 // [lockstrategy.TryOnce] gets [lockstrategy.ErrTaken] while another caller of the process holds the key, competes for it or releases it.
 // Otherwise it asks the server, and lets nobody go first.
@@ -51,9 +51,9 @@ func New(strategy lockstrategy.Strategy, bounds HandOff) (*Queue, error) {
 	return &Queue{strategy: strategy, bounds: bounds, lines: make(map[string]*line)}, nil
 }
 
-// Acquire waits until the caller is the first of key's queue. Then it takes the lease that is handed off to it, or competes.
-func (c *Queue) Acquire(ctx context.Context, key string, options ...lockstrategy.Option) (*lockstrategy.Lease, error) {
-	if lease := c.enterAgain(ctx, key); lease != nil {
+// Acquire waits until the caller is the first of key's line. Then it takes the lease that is handed off to it, or competes.
+func (q *Queue) Acquire(ctx context.Context, key string, options ...lockstrategy.Option) (*lockstrategy.Lease, error) {
+	if lease := q.enterAgain(ctx, key); lease != nil {
 		return lease, nil
 	}
 	request, err := lockstrategy.NewRequest(options...)
@@ -63,12 +63,12 @@ func (c *Queue) Acquire(ctx context.Context, key string, options ...lockstrategy
 	wait, cancel := request.Within(ctx)
 	defer cancel()
 	cl := &caller{ctx: ctx, wait: wait, key: key, request: request, options: options, ready: make(chan answer, 1)}
-	return c.acquire(cl)
+	return q.acquire(cl)
 }
 
 // enterAgain returns one more lease for a caller that holds key already, or nil.
-func (c *Queue) enterAgain(ctx context.Context, key string) *lockstrategy.Lease {
-	h, _ := ctx.Value(holderKey{c, key}).(*holder)
+func (q *Queue) enterAgain(ctx context.Context, key string) *lockstrategy.Lease {
+	h, _ := ctx.Value(holderKey{q, key}).(*holder)
 	if h == nil || ctx.Err() != nil {
 		return nil
 	}
@@ -86,24 +86,24 @@ type holderKey struct {
 	key   string
 }
 
-// Waiting returns how many callers wait in all queues. A caller that competes or holds is not counted.
-func (c *Queue) Waiting() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+// Waiting returns how many callers wait in all lines. A caller that competes or holds is not counted.
+func (q *Queue) Waiting() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	n := 0
-	for _, q := range c.lines {
-		n += q.callers.Len()
+	for _, l := range q.lines {
+		n += l.callers.Len()
 	}
 	return n
 }
 
-// Close ends the wait of every caller in a queue. Callers that arrive from now on get [lockstrategy.ErrUnavailable]. Leases that are held
+// Close ends the wait of every caller in a line. Callers that arrive from now on get [lockstrategy.ErrUnavailable]. Leases that are held
 // stay held, can be entered again, and can be released. Close does not close the strategy, which a caller may be asking.
-func (c *Queue) Close() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.closed = true
-	for key, q := range c.lines {
-		q.failAll(lockstrategy.NotAcquired(key, lockstrategy.ErrClosed))
+func (q *Queue) Close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
+	for key, l := range q.lines {
+		l.failAll(lockstrategy.NotAcquired(key, lockstrategy.ErrClosed))
 	}
 }

@@ -22,10 +22,10 @@ func callerOf(t *testing.T) *caller {
 }
 
 // The turn may come at the moment in which the caller leaves. It must not stay with it.
-func TestCohortPassesOnATurnThatCameTooLate(t *testing.T) {
+func TestQueuePassesOnATurnThatCameTooLate(t *testing.T) {
 	for _, bounds := range []HandOff{{}, {Count: 1}} { // the lease is handed off, or only the turn
 		synctest.Test(t, func(t *testing.T) {
-			c := newCohort(t, bubble.New(t, time.Minute), bounds)
+			c := newQueue(t, bubble.New(t, time.Minute), bounds)
 			first := bubble.Acquire(t, c, "k")
 			w := callerOf(t)
 			element, err := c.arrive(w)
@@ -41,10 +41,10 @@ func TestCohortPassesOnATurnThatCameTooLate(t *testing.T) {
 }
 
 // A lease may be lost on its way from one holder to the next. The next one has the turn, and competes.
-func TestCohortCompetesWhenALeaseIsLostOnItsWay(t *testing.T) {
+func TestQueueCompetesWhenALeaseIsLostOnItsWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := bubble.New(t, time.Minute)
-		c := newCohort(t, f, HandOff{})
+		c := newQueue(t, f, HandOff{})
 		first := bubble.Acquire(t, c, "k")
 		w := callerOf(t)
 		if _, err := c.arrive(w); err != nil {
@@ -65,10 +65,10 @@ func TestCohortCompetesWhenALeaseIsLostOnItsWay(t *testing.T) {
 }
 
 // A lease may be lost while it is released: the holder is told, because another client may have worked beside it.
-func TestCohortTellsOfALossDuringTheRelease(t *testing.T) {
+func TestQueueTellsOfALossDuringTheRelease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := bubble.New(t, time.Minute)
-		c := newCohort(t, f, HandOff{})
+		c := newQueue(t, f, HandOff{})
 		lease := bubble.Acquire(t, c, "k")
 		h := lease.Holder().(*holder)
 		h.cancel(nil) // the release has begun
@@ -80,7 +80,7 @@ func TestCohortTellsOfALossDuringTheRelease(t *testing.T) {
 }
 
 // A caller whose wait ends while the server gives no answer learns that. The callers behind it wait for themselves.
-func TestCohortLetsOthersWaitLonger(t *testing.T) {
+func TestQueueLetsOthersWaitLonger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, calls := bubble.New(t, time.Minute), 0
 		f.OnAcquire = func(lockstrategy.Request) error {
@@ -90,7 +90,7 @@ func TestCohortLetsOthersWaitLonger(t *testing.T) {
 			}
 			return nil
 		}
-		c := newCohort(t, f, HandOff{})
+		c := newQueue(t, f, HandOff{})
 		hasty := make(chan error)
 		go func() {
 			_, err := c.Acquire(t.Context(), "k", lockstrategy.WaitAtMost(10*time.Millisecond))
@@ -111,9 +111,14 @@ func TestCohortLetsOthersWaitLonger(t *testing.T) {
 
 // The next holder may begin as soon as the lease is handed off. So the context of the one before ends first. This test is in no bubble: a
 // goroutine that waits for a mutex stops its clock.
-func TestCohortEndsAContextBeforeItHandsOff(t *testing.T) {
-	c := newCohort(t, bubble.New(t, time.Minute), HandOff{})
+func TestQueueEndsAContextBeforeItHandsOff(t *testing.T) {
+	c := newQueue(t, bubble.New(t, time.Minute), HandOff{})
 	first := bubble.Acquire(t, c, "k")
+	inner, err := c.Acquire(first.Context(), "k") // the same caller enters again
+	if err != nil {
+		t.Fatal(err)
+	}
+	bubble.Release(t, inner)
 	w := callerOf(t)
 	if _, err := c.arrive(w); err != nil {
 		t.Fatal(err)
@@ -123,6 +128,9 @@ func TestCohortEndsAContextBeforeItHandsOff(t *testing.T) {
 	go func() { released <- first.Release(context.Background()) }()
 	select {
 	case <-first.Context().Done():
+		if inner.Context().Err() == nil {
+			t.Error("the context of the caller's second entry lives longer")
+		}
 	case <-time.After(10 * time.Second):
 		t.Error("it still lives when its lease is handed off")
 	}
@@ -139,14 +147,14 @@ func TestCohortEndsAContextBeforeItHandsOff(t *testing.T) {
 
 // Three hundred callers, each finding out by itself after a second, would take five minutes. How long it takes is the
 // subject.
-func TestCohortTellsEverybodyThatTheBackendIsAway(t *testing.T) {
+func TestQueueTellsEverybodyThatTheBackendIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := bubble.New(t, time.Minute)
 		f.OnAcquire = func(lockstrategy.Request) error {
 			time.Sleep(time.Second) // a timeout, in the time of the bubble
 			return lockstrategy.ErrUnavailable
 		}
-		c, began := newCohort(t, f, HandOff{}), time.Now()
+		c, began := newQueue(t, f, HandOff{}), time.Now()
 		answers := make(chan error, 300)
 		for range cap(answers) {
 			go func() {
@@ -169,10 +177,10 @@ func TestCohortTellsEverybodyThatTheBackendIsAway(t *testing.T) {
 	})
 }
 
-func TestCohortPassesOnAfterAPanic(t *testing.T) {
+func TestQueuePassesOnAfterAPanic(t *testing.T) {
 	f := bubble.New(t, time.Minute)
 	f.OnAcquire = func(lockstrategy.Request) error { panic("oops") }
-	c := newCohort(t, f, HandOff{})
+	c := newQueue(t, f, HandOff{})
 	func() {
 		defer func() { _ = recover() }()
 		_, _ = c.Acquire(t.Context(), "k")
@@ -183,7 +191,7 @@ func TestCohortPassesOnAfterAPanic(t *testing.T) {
 }
 
 // A lease whose renewals fail goes back to the server, so that no caller is handed a lease that it would lose.
-func TestCohortHandsOffNoLeaseThatIsNotRenewed(t *testing.T) {
+func TestQueueHandsOffNoLeaseThatIsNotRenewed(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		renew  error
@@ -196,9 +204,9 @@ func TestCohortHandsOffNoLeaseThatIsNotRenewed(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := bubble.New(t, time.Minute)
 				f.OnRenew = func(context.Context) error { return c.renew }
-				cohort := newCohort(t, f, HandOff{Count: 100, Time: time.Hour})
-				first := bubble.Acquire(t, cohort, "k")
-				next := bubble.Wait(t, cohort)
+				queue := newQueue(t, f, HandOff{Count: 100, Time: time.Hour})
+				first := bubble.Acquire(t, queue, "k")
+				next := bubble.Wait(t, queue)
 				time.Sleep(31 * time.Second) // of the bubble: a little more than half of the lease
 				bubble.Release(t, first)
 				bubble.Release(t, <-next)
@@ -211,12 +219,14 @@ func TestCohortHandsOffNoLeaseThatIsNotRenewed(t *testing.T) {
 }
 
 // A lease with the bounds of one caller would end for the next one by what it has not asked for. Nor does such a caller take another's.
-func TestCohortHandsOffNoLeaseWithOneCallersBounds(t *testing.T) {
-	for name, option := range map[string]lockstrategy.Option{"LeaseFor": lockstrategy.LeaseFor(time.Minute), "RenewAtMost": lockstrategy.RenewAtMost(time.Hour)} {
+func TestQueueHandsOffNoLeaseWithOneCallersBounds(t *testing.T) {
+	for name, option := range map[string]lockstrategy.Option{
+		"LeaseFor": lockstrategy.LeaseFor(time.Minute), "RenewAtMost": lockstrategy.RenewAtMost(time.Hour),
+	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := bubble.New(t, time.Minute)
-				c := newCohort(t, f, HandOff{Count: 100, Time: time.Hour})
+				c := newQueue(t, f, HandOff{Count: 100, Time: time.Hour})
 				first := bubble.Acquire(t, c, "k")
 				next, last := bubble.Wait(t, c, option), bubble.Wait(t, c)
 				bubble.Release(t, first)
@@ -231,10 +241,10 @@ func TestCohortHandsOffNoLeaseWithOneCallersBounds(t *testing.T) {
 }
 
 // A queue that is closed tells the callers that wait. A lease that was on its way to a caller that has left goes back.
-func TestCohortCloses(t *testing.T) {
+func TestQueueCloses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := bubble.New(t, time.Minute)
-		c := newCohort(t, f, HandOff{})
+		c := newQueue(t, f, HandOff{})
 		first := bubble.Acquire(t, c, "k")
 		left := callerOf(t)
 		element, err := c.arrive(left)
@@ -264,7 +274,7 @@ func TestCohortCloses(t *testing.T) {
 	})
 }
 
-func newCohort(t *testing.T, s lockstrategy.Strategy, bounds HandOff) *Queue {
+func newQueue(t *testing.T, s lockstrategy.Strategy, bounds HandOff) *Queue {
 	t.Helper()
 	c, err := New(s, bounds)
 	if err != nil {

@@ -19,7 +19,7 @@ func TestAProcessYieldsAfterItsTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := bubble.New(t, time.Minute)
 		f.Others = 3
-		c := newCohort(t, f, HandOff{Count: 1})
+		c := newQueue(t, f, HandOff{Count: 1})
 		first := bubble.Acquire(t, c, "k")
 		next, began := bubble.Wait(t, c), time.Now()
 		bubble.Release(t, first)
@@ -38,7 +38,7 @@ func TestAProcessYieldsAfterItsTurn(t *testing.T) {
 		time.Sleep(2 * remembered)
 		synctest.Wait()
 		if len(c.lines) != 0 {
-			t.Errorf("an idle cohort keeps %d queues", len(c.lines))
+			t.Errorf("an idle queue keeps %d lines", len(c.lines))
 		}
 	})
 }
@@ -48,7 +48,7 @@ func TestOneAttemptDoesNotYield(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := bubble.New(t, time.Minute)
 		f.Others = 1
-		c := newCohort(t, f, HandOff{})
+		c := newQueue(t, f, HandOff{})
 		bubble.Release(t, bubble.Acquire(t, c, "k"))
 		f.OnAcquire = func(r lockstrategy.Request) error {
 			if r.Once {
@@ -68,21 +68,38 @@ func TestOneAttemptDoesNotYield(t *testing.T) {
 	})
 }
 
-// A caller whose wait ends while it lets others go first leaves, and the next one yields in its place.
+// A caller that leaves while it lets others go first is gone, and the next one yields in its place.
 func TestACallerLeavesWhileItYields(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := bubble.New(t, time.Minute)
 		f.Others = -1
-		c := newCohort(t, f, HandOff{Count: 1})
+		c := newQueue(t, f, HandOff{Count: 1})
 		bubble.Release(t, bubble.Acquire(t, c, "k"))
 		began := time.Now()
-		_, err := c.Acquire(t.Context(), "k", lockstrategy.WaitAtMost(time.Millisecond))
-		if !errors.Is(err, lockstrategy.ErrNotAcquired) || !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != time.Millisecond {
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Millisecond, cancel)
+		_, err := c.Acquire(ctx, "k")
+		if !errors.Is(err, lockstrategy.ErrNotAcquired) || !errors.Is(err, context.Canceled) || time.Since(began) != time.Millisecond {
 			t.Errorf("after %s: %v", time.Since(began), err)
 		}
 		bubble.Release(t, bubble.Acquire(t, c, "k"))
 		if waited := time.Since(began); waited <= bubble.Poll || waited > 2*bubble.Poll {
 			t.Errorf("it competed again after %s; the others poll every %s", waited, bubble.Poll)
+		}
+	})
+}
+
+// A caller that may wait for a short time only asks the server after half of it.
+func TestAShortWaitAsksTheServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := bubble.New(t, time.Minute)
+		f.Others = -1
+		c := newQueue(t, f, HandOff{Count: 1})
+		bubble.Release(t, bubble.Acquire(t, c, "k"))
+		began := time.Now()
+		bubble.Release(t, bubble.Acquire(t, c, "k", lockstrategy.WaitAtMost(bubble.Poll)))
+		if waited := time.Since(began); waited != bubble.Poll/2 {
+			t.Errorf("it asked after %s of the %s for which it may wait", waited, bubble.Poll)
 		}
 	})
 }
@@ -98,7 +115,7 @@ func TestAProcessYieldsToOthersThatPoll(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := bubble.New(t, time.Minute)
 				f.Others = -1
-				c := newCohort(t, f, bounds)
+				c := newQueue(t, f, bounds)
 				for range 3 {
 					began := time.Now()
 					for range bounded {
@@ -117,7 +134,7 @@ func TestAProcessYieldsToOthersThatPoll(t *testing.T) {
 					time.Sleep(2 * remembered)
 					synctest.Wait()
 					if len(c.lines) != 0 {
-						t.Errorf("an idle cohort keeps %d queues", len(c.lines))
+						t.Errorf("an idle queue keeps %d lines", len(c.lines))
 					}
 				}
 			})
@@ -126,7 +143,7 @@ func TestAProcessYieldsToOthersThatPoll(t *testing.T) {
 }
 
 // Nothing is handed off beyond the bounds.
-func TestCohortEndsItsTurn(t *testing.T) {
+func TestQueueEndsItsTurn(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		bounds HandOff
@@ -139,11 +156,11 @@ func TestCohortEndsItsTurn(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := bubble.New(t, time.Minute)
-				cohort := newCohort(t, f, c.bounds)
+				queue := newQueue(t, f, c.bounds)
 				leases := []<-chan *lockstrategy.Lease{}
-				first := bubble.Acquire(t, cohort, "k")
+				first := bubble.Acquire(t, queue, "k")
 				for range 9 {
-					leases = append(leases, bubble.Wait(t, cohort))
+					leases = append(leases, bubble.Wait(t, queue))
 				}
 				time.Sleep(time.Millisecond)
 				bubble.Release(t, first)
@@ -160,7 +177,7 @@ func TestCohortEndsItsTurn(t *testing.T) {
 	}
 }
 
-func TestNewCohortRefusesNegativeBounds(t *testing.T) {
+func TestNewRefusesNegativeBounds(t *testing.T) {
 	for _, bounds := range []HandOff{{Count: -1}, {Time: -1}} {
 		if _, err := New(lockstrategy.None{}, bounds); err == nil {
 			t.Errorf("%+v is accepted", bounds)

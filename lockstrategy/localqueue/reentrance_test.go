@@ -13,10 +13,10 @@ import (
 )
 
 // A lease that is handed off leaves the first holder's context behind: that has ended, and its values are not the next holder's.
-func TestCohortKeepsContextsApart(t *testing.T) {
+func TestQueueKeepsContextsApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		type tag struct{}
-		c := newCohort(t, bubble.New(t, time.Minute), HandOff{Count: 100, Time: time.Hour})
+		c := newQueue(t, bubble.New(t, time.Minute), HandOff{Count: 100, Time: time.Hour})
 		first, err := c.Acquire(context.WithValue(t.Context(), tag{}, "the first request's"), "k")
 		if err != nil {
 			t.Fatal(err)
@@ -35,11 +35,11 @@ func TestCohortKeepsContextsApart(t *testing.T) {
 }
 
 // Under the context of a lease that was lost nobody enters again: there would be nothing to hold.
-func TestCohortEntersNoLeaseThatWasLost(t *testing.T) {
+func TestQueueEntersNoLeaseThatWasLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := bubble.New(t, time.Minute)
 		f.OnRenew = func(context.Context) error { return lockstrategy.ErrGone }
-		c := newCohort(t, f, HandOff{})
+		c := newQueue(t, f, HandOff{})
 		lease := bubble.Acquire(t, c, "k")
 		next := bubble.Wait(t, c)
 		<-lease.Context().Done()
@@ -57,11 +57,11 @@ func TestCohortEntersNoLeaseThatWasLost(t *testing.T) {
 }
 
 // Each holder of a turn has a token of its own. A turn ends when its tokens are used up, whatever the bounds say.
-func TestCohortGivesEachHolderATokenOfItsOwn(t *testing.T) {
+func TestQueueGivesEachHolderATokenOfItsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := bubble.New(t, time.Minute)
 		f.OnAcquire = func(lockstrategy.Request) error { f.Number++; return nil }
-		c := newCohort(t, f, HandOff{Count: 1000, Time: time.Hour})
+		c := newQueue(t, f, HandOff{Count: 1000, Time: time.Hour})
 		first := bubble.Acquire(t, c, "k")
 		var all []<-chan *lockstrategy.Lease
 		for range 300 {
@@ -89,7 +89,7 @@ func TestCohortGivesEachHolderATokenOfItsOwn(t *testing.T) {
 // would deadlock the bubble.
 func TestAnOwnerEntersAgainOverSeveralKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, ctx := newCohort(t, lockstrategy.None{}, HandOff{}), t.Context()
+		c, ctx := newQueue(t, lockstrategy.None{}, HandOff{}), t.Context()
 		var held []*lockstrategy.Lease
 		for _, key := range []string{"a", "b", "a", "b", "a"} {
 			lease, err := c.Acquire(ctx, key)
@@ -111,9 +111,9 @@ func TestAnOwnerEntersAgainOverSeveralKeys(t *testing.T) {
 }
 
 // A caller does not enter again under a context that has ended.
-func TestCohortDoesNotEnterAgainUnderAnEndedContext(t *testing.T) {
+func TestQueueDoesNotEnterAgainUnderAnEndedContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCohort(t, bubble.New(t, time.Minute), HandOff{})
+		c := newQueue(t, bubble.New(t, time.Minute), HandOff{})
 		lease := bubble.Acquire(t, c, "k")
 		ctx, cancel := context.WithCancel(lease.Context())
 		cancel()

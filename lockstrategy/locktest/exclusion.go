@@ -13,7 +13,7 @@ func exclusion() []promise {
 		{"one holder at a time, over two processes", everybody, func(c trial) {
 			c.oneHolder(localqueue.HandOff{})
 		}},
-		{"one holder at a time, when nothing is handed off", cohort, func(c trial) {
+		{"one holder at a time, when nothing is handed off", queued, func(c trial) {
 			c.oneHolder(localqueue.HandOff{Count: 1})
 		}},
 		{"a key does not wait for another", everybody, trial.keysApart},
@@ -28,7 +28,7 @@ func exclusion() []promise {
 func (c trial) oneHolder(bounds localqueue.HandOff) {
 	one, two := c.pair(Settings{Lease: long, HandOff: bounds})
 	callers := 8
-	if !c.backend.Cohort {
+	if !c.backend.Queued {
 		callers = 4 // all of them compete on the server, without a queue: it takes longer
 	}
 	if err := Excludes(c.Context(), one, two, c.key, callers, 12); err != nil {

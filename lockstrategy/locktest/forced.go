@@ -16,7 +16,7 @@ func forced() []promise {
 		{"by force: the holder is notified, long before it would have renewed", admin, trial.forcedLoss},
 		{"by force: a holder that does not listen yet learns it as soon as it does", admin, trial.forcedEarly},
 		{"by force: a caller that waits gets the lock", admin, trial.forcedWaiter},
-		{"by force: a lease that was handed off is lost, and the callers that wait go on", all(admin, cohort), trial.forcedAfterHandOff},
+		{"by force: a lease that was handed off is lost, and the callers that wait go on", all(admin, queued), trial.forcedAfterHandOff},
 		{"by force: what nobody holds is not freed", admin, trial.forcedNothing},
 	}
 }

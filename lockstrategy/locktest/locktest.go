@@ -12,8 +12,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"locklab/lockstrategy"
 	"locklab/lockstrategy/localqueue"
-	"locklab/versions"
+	"locklab/lockstrategy/redislock"
 )
 
 // Backend is one kind of lock, as the suite uses it, and what it promises beyond the others. A case about a promise
@@ -26,7 +27,7 @@ type Backend struct {
 	Wired  bool // Open can put a wire between client and server
 	Fenced bool // leases have fencing tokens
 	Admin  bool // its clients can look at locks and free them by force
-	Cohort bool // its clients queue their callers, hand leases off, and let an owner enter again
+	Queued bool // its clients queue their callers, hand leases off, and let an owner enter again
 	Yields bool // a client lets others go first after its turn
 	Queues bool // its server queues those that wait: one that has died is passed over when its lease ends
 	Polls  bool // those that wait ask again and again: the last request of one that dies may still be granted, for its lease
@@ -44,9 +45,11 @@ type Settings struct {
 
 // Client is an opened client.
 type Client struct {
-	*versions.Opened
-	Crash func()     // cuts its connections for good; called at most once. nil: no server
-	Sent  func() int // how many commands the server has executed for it
+	lockstrategy.Strategy
+	Queue *localqueue.Queue // before the strategy; nil: it has none
+	Admin *redislock.Lock   // of [Backend.Admin]
+	Crash func()            // cuts its connections for good; called at most once. nil: no server
+	Sent  func() int        // how many commands the server has executed for it
 }
 
 // Server is what a backend's server shows past all clients, and what can be done to it.
@@ -104,8 +107,8 @@ func each(t *testing.T, b Backend, check func(t *testing.T, p promise, key strin
 		t.Fatal("a Backend that is Fenced, or that Yields, needs a Server: these promises are checked past its clients")
 	}
 	name := "lock:case"
-	if b.Cohort { // the same servers may be checked without one at the same time
-		name = "lock:cohort-case"
+	if b.Queued { // the same servers may be checked without one at the same time
+		name = "lock:queued-case"
 	}
 	for i, p := range promises {
 		if p.by(b) {
@@ -123,7 +126,7 @@ func wired(b Backend) bool   { return b.Wired }
 func hung(b Backend) bool    { return b.Wired && !b.bubble } // the wire hangs, or is slow
 func fenced(b Backend) bool  { return b.Fenced }
 func admin(b Backend) bool   { return b.Admin }
-func cohort(b Backend) bool  { return b.Cohort }
+func queued(b Backend) bool  { return b.Queued }
 func yields(b Backend) bool  { return b.Yields }
 
 // all is a promise of a backend that has everything that is listed.

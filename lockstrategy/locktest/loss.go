@@ -17,10 +17,10 @@ func losses() []promise {
 		{"RenewAtMost: the key is given back immediately, whatever its lease", everybody, trial.atMostGivesBack},
 		{"a lease that the server has forgotten is lost with ErrGone", served, trial.gone},
 		{"a dead holder's key is free after its lease, and not before it stopped", served, trial.dead},
-		{"a lease that is lost ends every context that relied on it", all(served, cohort), trial.lostTogether},
+		{"a lease that is lost ends every context that relied on it", all(served, queued), trial.lostTogether},
 		{
 			"a lease that is lost after a hand-off is the next owner's loss, and the callers that wait go on",
-			all(served, cohort), trial.lostAfterHandOff,
+			all(served, queued), trial.lostAfterHandOff,
 		},
 	}
 }

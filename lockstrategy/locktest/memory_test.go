@@ -118,9 +118,9 @@ func (m *memoryLock) ask(request func()) error {
 // The store needs no time but that of a bubble.
 func TestMemoryConforms(t *testing.T) {
 	t.Parallel()
-	for name, cohort := range testlocks.AloneAndQueued {
+	for name, queued := range testlocks.AloneAndQueued {
 		t.Run(name, func(t *testing.T) {
-			locktest.RunInBubbles(t, func(*testing.T) locktest.Backend { return memoryBackend(cohort) })
+			locktest.RunInBubbles(t, func(*testing.T) locktest.Backend { return memoryBackend(queued) })
 		})
 	}
 }
@@ -149,17 +149,16 @@ func TestTheSuiteFindsADefect(t *testing.T) {
 	}
 }
 
-func memoryBackend(cohort bool) locktest.Backend {
+func memoryBackend(queued bool) locktest.Backend {
 	s := &store{locks: make(map[string]held), defect: os.Getenv(memoryDefect)}
 	return locktest.Backend{
-		Fenced: true, Cohort: cohort, Yields: cohort,
+		Fenced: true, Queued: queued, Yields: queued,
 		Open: func(t *testing.T, settings locktest.Settings) locktest.Client {
 			m := &memoryLock{store: s, lease: settings.Lease, keeper: session.NewKeeper()}
-			return locktest.Client{
-				Opened: testlocks.Opened(t, cohort, m, func() error { m.keeper.Close(); return nil }, settings.HandOff),
-				Crash:  func() { s.change(func() { m.crashed = true }) },
-				Sent:   func() (n int) { s.change(func() { n = m.sent }); return n },
-			}
+			client := testlocks.Opened(t, queued, m, func() error { m.keeper.Close(); return nil }, settings.HandOff)
+			client.Crash = func() { s.change(func() { m.crashed = true }) }
+			client.Sent = func() (n int) { s.change(func() { n = m.sent }); return n }
+			return client
 		},
 		Server: &locktest.Server{
 			Entries: func(_ *testing.T, key string) (all []string) {

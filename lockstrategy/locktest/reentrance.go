@@ -9,12 +9,12 @@ import (
 
 func reentrance() []promise {
 	return []promise{
-		{"a caller that holds a key enters again, and is out when it has released as often", cohort, trial.entersAgain},
-		{"to enter again needs no round trip", all(served, cohort), trial.entersWithoutARoundTrip},
-		{"only a caller under the lease's context enters again, and only with its own strategy", cohort, trial.entersUnderItsContext},
-		{"an owner finds its lock behind another key's", cohort, trial.entersBehind},
-		{"a Guard enters again in its own work", cohort, trial.guardEntersAgain},
-		{"under a released lease's context nobody enters again", cohort, trial.entersNoMore},
+		{"a caller that holds a key enters again, and is out when it has released as often", queued, trial.entersAgain},
+		{"to enter again needs no round trip", all(served, queued), trial.entersWithoutARoundTrip},
+		{"only a caller under the lease's context enters again, and only with its own strategy", queued, trial.entersUnderItsContext},
+		{"an owner finds its lock behind another key's", queued, trial.entersBehind},
+		{"a Guard enters again in its own work", queued, trial.guardEntersAgain},
+		{"under a released lease's context nobody enters again", queued, trial.entersNoMore},
 		{"a lease's context has the values of the one it was acquired under", everybody, trial.values},
 	}
 }

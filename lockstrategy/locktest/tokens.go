@@ -12,7 +12,7 @@ import (
 func tokens() []promise {
 	return []promise{
 		{"fencing tokens grow over holders, processes, and a lost counter", fenced, trial.tokensGrow},
-		{"a lease that is handed off has the next fencing token", all(fenced, cohort), trial.tokenHandedOff},
+		{"a lease that is handed off has the next fencing token", all(fenced, queued), trial.tokenHandedOff},
 		{"a strategy without fencing tokens says 0", func(b Backend) bool { return !b.Fenced }, trial.noToken},
 	}
 }

@@ -19,8 +19,8 @@ type trial struct {
 func (c trial) open(s Settings) Client {
 	c.Helper()
 	client := c.backend.Open(c.T, s)
-	if c.backend.Cohort != (client.Queue != nil) {
-		c.Fatalf("a client has a cohort: %t, and the backend says %t", client.Queue != nil, c.backend.Cohort)
+	if c.backend.Queued != (client.Queue != nil) {
+		c.Fatalf("a client has a local queue: %t, and the backend says %t", client.Queue != nil, c.backend.Queued)
 	}
 	return client
 }

@@ -20,8 +20,8 @@ func waiting() []promise {
 		{"WaitAtMost does not bound the lease", everybody, trial.withinLease},
 		{"a lease has bounds: one beyond them is refused, and the error says them", everybody, trial.leaseBounds},
 		{"the largest bounds of a wait and of renewal bound nothing", everybody, trial.largest},
-		{"in one process callers are served first in, first out", cohort, func(c trial) { c.serves() }},
-		{"a caller that leaves the queue costs the others nothing", cohort, func(c trial) {
+		{"in one process callers are served first in, first out", queued, func(c trial) { c.serves() }},
+		{"a caller that leaves the queue costs the others nothing", queued, func(c trial) {
 			c.serves(0, 3, 4, 9, 11) // the one that is next, some in the middle, and the last
 		}},
 	}

@@ -93,7 +93,7 @@ func checkItemKey(key string) error {
 
 // itemExpiry is how many seconds to ask for so that the server keeps an item for lease at least. The server counts the ticks of a clock,
 // one each second. The first may come immediately. And when ticks come a little late, they add up until a second is left out.
-// The server takes more than 30 days for a date: longestLease is shorter.
+// The server takes more than 30 days for a date: [lockstrategy.LongestLease] is shorter.
 func itemExpiry(lease time.Duration) (seconds int32) {
 	const lost = 2 * time.Second
 	return int32((lease + lost + time.Second - 1) / time.Second)
@@ -107,7 +107,6 @@ type owner struct {
 	key, name string
 	expiry    time.Duration
 	renewed   bool
-	late      bool // the add had no answer, so it may still arrive
 }
 
 // try asks once.
@@ -120,7 +119,7 @@ func (o *owner) try(context.Context) (*session.Grant, time.Duration, error) {
 	case errors.Is(err, memcache.ErrNotStored):
 		return nil, session.Jitter(pollInterval), lockstrategy.OtherHolder{}
 	case mayHaveStored(err):
-		o.late = true
+		g.Unanswered = true
 		o.lock.keeper.GiveBack(g)
 	}
 	return nil, 0, o.lock.unavailable("acquire", err)
@@ -131,14 +130,8 @@ func (o *owner) try(context.Context) (*session.Grant, time.Duration, error) {
 func (o *owner) Renew(context.Context) error { return o.store("renew", itemExpiry(o.expiry)) }
 
 // Release implements [session.Owner]. It stores an item that has expired. A delete would not compare: it could remove the item of the next
-// owner. After an add without an answer, a missing item proves nothing before the lease's end.
-func (o *owner) Release(context.Context) error {
-	err := o.store("release", -1)
-	if o.late && errors.Is(err, lockstrategy.ErrGone) {
-		return fmt.Errorf("%w: %s may still be stored", lockstrategy.ErrUnavailable, o.key)
-	}
-	return err
-}
+// owner.
+func (o *owner) Release(context.Context) error { return o.store("release", -1) }
 
 // store gives this owner's item a new expiry, in seconds; -1: it has expired. It begins again when the item has changed between gets
 // and cas: then this owner has just renewed it, or it is another's.

@@ -24,19 +24,19 @@ import (
 
 func TestMemcachedConforms(t *testing.T) {
 	t.Parallel()
-	for name, cohort := range testlocks.AloneAndQueued {
+	for name, queued := range testlocks.AloneAndQueued {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			testlocks.OnServer(t, cohort)
-			locktest.Run(t, memcachedBackend(t, memcachedServer(t), cohort))
+			testlocks.OnServer(t, queued)
+			locktest.Run(t, memcachedBackend(t, memcachedServer(t), queued))
 		})
 	}
 }
 
-func memcachedBackend(t *testing.T, server *stack.Memcached, cohort bool) locktest.Backend {
+func memcachedBackend(t *testing.T, server *stack.Memcached, queued bool) locktest.Backend {
 	admin := cacheAt(t, server.Addr)
 	return locktest.Backend{
-		Wired: true, Cohort: cohort, Yields: cohort, Polls: true,
+		Wired: true, Queued: queued, Yields: queued, Polls: true,
 		Open: func(t *testing.T, s locktest.Settings) locktest.Client {
 			if s.Wire != nil {
 				s.Wire.Loses = func(c faultproxy.Chunk) bool { return !bytes.HasPrefix(c.Data, []byte("gets ")) }
@@ -44,9 +44,10 @@ func memcachedBackend(t *testing.T, server *stack.Memcached, cohort bool) lockte
 			c := cacheAt(t, testlocks.Behind(t, s.Wire, server.Addr))
 			c.Timeout = testlocks.Request(s)
 			m := testlocks.Must(memcachelock.New(c.Client, lockstrategy.Timing{Expiry: s.Lease, Request: testlocks.Request(s)}))(t)
-			return locktest.Client{
-				Opened: testlocks.Opened(t, cohort, m, m.Close, s.HandOff), Crash: c.crash, Sent: func() int { return int(c.answers.Load()) },
-			}
+			client := testlocks.Opened(t, queued, m, m.Close, s.HandOff)
+			client.Crash = c.crash
+			client.Sent = func() int { return int(c.answers.Load()) }
+			return client
 		},
 		Server: &locktest.Server{
 			Entries: func(t *testing.T, key string) []string {

@@ -9,11 +9,12 @@ if redis.call('exists', KEYS[1]) == 1 and redis.call('hexists', KEYS[1], ARGV[2]
   return {0, redis.call('pttl', KEYS[1])}
 end
 -- The number is the server's time since 2000 in steps of 32 µs, or the last number plus one. So it grows even when KEYS[2] is lost.
+-- SET … GET writes it and reads the last one in one command. What turns out to be wrong is put right below.
 local time = redis.call('time')
 local number = (time[1] - 946684800) * 31250 + math.floor(time[2] / 32)
 local last = redis.call('set', KEYS[2], number, 'PX', 86400000, 'GET') or 0
 if not tonumber(last) or tonumber(last) >= 2 ^ 53 - 1 then -- a number in Lua is exact up to 2^53 only
-  redis.call('set', KEYS[2], last)
+  redis.call('set', KEYS[2], last) -- leave it as it was
   return redis.error_reply('ERR the token counter ' .. KEYS[2] .. ' is no number below 2^53: delete it, and tokens follow the clock')
 end
 if tonumber(last) >= number then -- the clock is behind
@@ -23,5 +24,5 @@ end
 redis.call('hset', KEYS[1], ARGV[2], 1)
 local expires = redis.pcall('pexpire', KEYS[1], ARGV[1])
 if expires == 1 then return {number, 0} end
-redis.call('hdel', KEYS[1], ARGV[2]) -- it was refused: a key without an expiry would stay locked for ever
+redis.call('hdel', KEYS[1], ARGV[2]) -- the user may not call PEXPIRE: without an expiry the key would stay locked for ever
 return redis.error_reply('PEXPIRE: ' .. expires.err)

@@ -12,15 +12,6 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Admin looks at locks from outside.
-type Admin interface {
-	// Inspect says whether key is held, and which owner holds it. By the time it is read, the answer may be old.
-	Inspect(ctx context.Context, key string) (State, error)
-	// ForceUnlock frees key, whatever its holder, and reports whether it was held. A holder that listens is notified, and its lease
-	// ends with [lockstrategy.ErrForced]; one that cannot listen loses it at its next renewal.
-	ForceUnlock(ctx context.Context, key string) (bool, error)
-}
-
 // State is the state of a key on the lock's server.
 type State struct {
 	Held      bool
@@ -30,7 +21,7 @@ type State struct {
 	Mine      bool          // this process is the owner
 }
 
-// Inspect implements [Admin].
+// Inspect says whether key is held, and which owner holds it. By the time it is read, the answer may be old.
 func (r *Lock) Inspect(ctx context.Context, key string) (State, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.timing.Request)
 	defer cancel()
@@ -54,7 +45,8 @@ func (r *Lock) Inspect(ctx context.Context, key string) (State, error) {
 	return s, nil
 }
 
-// ForceUnlock implements [Admin].
+// ForceUnlock frees key, whatever its holder, and reports whether it was held. A holder that listens is notified, and its lease ends with
+// [lockstrategy.ErrForced]; one that cannot listen loses it at its next renewal.
 func (r *Lock) ForceUnlock(ctx context.Context, key string) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.timing.Request)
 	defer cancel()

@@ -17,11 +17,11 @@ import (
 
 func TestRedisConforms(t *testing.T) {
 	t.Parallel()
-	for name, cohort := range testlocks.AloneAndQueued {
+	for name, queued := range testlocks.AloneAndQueued {
 		t.Run("miniredis/"+name, func(t *testing.T) {
 			locktest.RunInBubbles(t, func(t *testing.T) locktest.Backend {
 				dial := testlocks.BubbleServer(t)
-				b := redisBackend(testlocks.BubbleClient(t, nil, dial), cohort, func(t *testing.T, s locktest.Settings) redis.UniversalClient {
+				b := redisBackend(testlocks.BubbleClient(t, nil, dial), queued, func(t *testing.T, s locktest.Settings) redis.UniversalClient {
 					return testlocks.BubbleClient(t, s.Wire, dial)
 				})
 				b.Wired = true
@@ -30,10 +30,10 @@ func TestRedisConforms(t *testing.T) {
 		})
 		t.Run("redis-server/"+name, func(t *testing.T) {
 			t.Parallel()
-			testlocks.OnServer(t, cohort)
+			testlocks.OnServer(t, queued)
 			testenv.Needs(t, testenv.RedisServer)
 			node := testenv.Redis(t, true)
-			b := redisBackend(testlocks.Client(t, node.Addr), cohort, func(t *testing.T, s locktest.Settings) redis.UniversalClient {
+			b := redisBackend(testlocks.Client(t, node.Addr), queued, func(t *testing.T, s locktest.Settings) redis.UniversalClient {
 				return testlocks.Client(t, testlocks.Behind(t, s.Wire, node.Addr))
 			})
 			b.Wired = true
@@ -62,10 +62,10 @@ func TestRedisConformsInEveryTopology(t *testing.T) {
 				t.Cleanup(func() { _ = r.Close() }) // a client that crashed is closed already
 				return r.Master
 			}
-			for name, cohort := range testlocks.AloneAndQueued {
+			for name, queued := range testlocks.AloneAndQueued {
 				t.Run(name, func(t *testing.T) {
-					testlocks.OnServer(t, cohort)
-					locktest.Run(t, redisBackend(connect(t, locktest.Settings{}), cohort, connect))
+					testlocks.OnServer(t, queued)
+					locktest.Run(t, redisBackend(connect(t, locktest.Settings{}), queued, connect))
 				})
 			}
 		})
@@ -74,17 +74,18 @@ func TestRedisConformsInEveryTopology(t *testing.T) {
 
 // redisBackend is the Redis lock over whatever connect connects to.
 func redisBackend(
-	admin redis.UniversalClient, cohort bool, connect func(*testing.T, locktest.Settings) redis.UniversalClient,
+	admin redis.UniversalClient, queued bool, connect func(*testing.T, locktest.Settings) redis.UniversalClient,
 ) locktest.Backend {
 	return locktest.Backend{
-		Fenced: true, Admin: true, Cohort: cohort, Yields: cohort,
+		Fenced: true, Admin: true, Queued: queued, Yields: queued,
 		Open: func(t *testing.T, s locktest.Settings) locktest.Client {
 			c, sent := connect(t, s), new(testlocks.Counter)
 			c.AddHook(sent)
 			r := testlocks.Must(redislock.New(c, lockstrategy.Timing{Expiry: s.Lease, Request: testlocks.Request(s)}))(t)
-			opened := testlocks.Opened(t, cohort, r, r.Close, s.HandOff)
-			opened.Admin = r
-			return locktest.Client{Opened: opened, Crash: func() { _ = c.Close() }, Sent: sent.Count}
+			client := testlocks.Opened(t, queued, r, r.Close, s.HandOff)
+			client.Admin, client.Sent = r, sent.Count
+			client.Crash = func() { _ = c.Close() }
+			return client
 		},
 		Server: &locktest.Server{
 			Entries: func(t *testing.T, key string) (all []string) {

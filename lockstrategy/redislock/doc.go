@@ -12,12 +12,13 @@
 //
 // Two processes, A and B, want one key:
 //
-//	A  acquire ─ granted, number 7 ─────── renew ─ renew ─ release ─┐ publishes
-//	B  acquire ─ refused: 30 s left ─ subscribe ─ waits ────────────┴─ acquire ─ granted, number 9
+//	A  acquire ─ granted, number n ─────────────────────── renew ─ renew ─ release ─┐ publishes
+//	B  acquire ─ refused ─ subscribe ─ acquire ─ refused ─ waits, 1 s at most ──────┴─ acquire ─ granted, a larger number
 //
-// The words: a key is locked by one owner, which is one call of Acquire. Its lease ends unless it is renewed. Each grant has a larger
-// number, of which fencing tokens are made. A waiter subscribes to the key's channel. A loss ends the lease's context.
+// A key is locked by one owner, which is one call of [Lock.Acquire]. Its lease ends unless it is renewed. The number of a grant, of which
+// fencing tokens are made, is the server's clock. A waiter subscribes to the key's channel. A loss ends the lease's context.
 //
 // Read [Lock.Acquire], then the methods of the owner in this order: try, Renew, Release. Package session has the loop around try, and
-// renews.
+// renews. The app's v3 is this lock behind a localqueue.Queue, so that one caller of a process asks at a time. docs/lock.md, "How v3
+// works", has the whole picture.
 package redislock

@@ -34,7 +34,9 @@ func BrokenLocks() []Broken {
 
 // misspelt opens the Redis lock with something else in a script. It says when the script no longer contains what was
 // to be replaced: a lock without its fault would be caught by nothing.
-func misspelt(which func(*Lock) **redis.Script, source, right, wrong string) func(redis.UniversalClient, lockstrategy.Timing) (*Lock, error) {
+func misspelt(
+	which func(*Lock) **redis.Script, source, right, wrong string,
+) func(redis.UniversalClient, lockstrategy.Timing) (*Lock, error) {
 	return func(client redis.UniversalClient, timing lockstrategy.Timing) (*Lock, error) {
 		if strings.Count(source, right) != 1 {
 			return nil, fmt.Errorf("the script has not got %q once: follow its change here", right)

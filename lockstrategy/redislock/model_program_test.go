@@ -3,8 +3,8 @@
 //
 // A run lives in a testing/synctest bubble, with its Redis (miniredis) and its network in memory. So leases of minutes take
 // no time, and nothing depends on the speed of the machine. The seed decides the program, the plan and the time that each
-// message takes. Because messages take different times, little depends on the scheduler. See [Run] for how a seed
-// reproduces a run.
+// message takes. Because messages take different times, little depends on the scheduler. See runModel for how a
+// seed reproduces a run.
 //
 // What is NOT modelled: a process that stands still while others run, and more than one server.
 package redislock_test

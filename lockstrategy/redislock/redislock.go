@@ -27,10 +27,10 @@ var (
 )
 
 // Lock is a lock on one Redis: a single server, a master, or the key's master in a cluster. It speaks the wire protocol of
-// Redisson's RLock (A1), so Java services can use the same locks.
+// Redisson's RLock, so Java services can use the same locks.
 //
-// There may be two holders when one pauses past its lease or ignores its context. There may be two when the server loses the key:
-// in a failover, a restart with data loss, an eviction, or a clock jump. A key may be deleted by hand.
+// There may be two holders when one pauses past its lease or ignores its context, and when the server loses the key: in a failover, a
+// restart with data loss, an eviction, a clock jump, or because somebody deletes it.
 // Callers compete on the server without a queue: package localqueue queues those of one process.
 type Lock struct {
 	client redis.UniversalClient
@@ -46,8 +46,11 @@ type Lock struct {
 // repeat commands (MaxRetries: -1): a release that was executed twice says [lockstrategy.ErrGone].
 func New(client redis.UniversalClient, timing lockstrategy.Timing) (*Lock, error) {
 	timing, err := timing.WithDefaults()
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case client == nil:
+		return nil, errors.New("lock: no Redis to keep locks in")
 	}
 	_, cluster := client.(*redis.ClusterClient)
 	return &Lock{
@@ -83,21 +86,21 @@ func (r *Lock) Acquire(ctx context.Context, key string, options ...lockstrategy.
 	}
 	o := &owner{lock: r, key: key, name: r.keeper.NewName(), wake: make(chan struct{}, 1)}
 	o.expiry, o.renewed = request.Lease(r.timing.Expiry)
-	defer o.stopListening()
+	defer o.unsubscribe()
 	return r.keeper.Acquire(ctx, key, request, o.wake, o.try)
 }
 
-// owner is one call of Acquire, and the owner of its grant. No other call has its name, so a request that the server executes twice is
-// harmless. A second acquire grants again, with a newer number. A second release frees nothing more, but answers [lockstrategy.ErrGone].
+// owner is one call of Acquire, and the owner of its grant. No other call has its name, so a request that the server executes twice cannot
+// touch another's lock. A second acquire only makes a newer number. A second release frees nothing, and answers [lockstrategy.ErrGone].
 type owner struct {
 	lock      *Lock
 	key, name string
 	expiry    time.Duration
 	renewed   bool
 
-	wake   chan struct{} // a message came, or may have been missed
-	unhear func()        // ends the subscription; nil: there is none
-	others atomic.Int64  // processes that the release has notified; below 0: unknown
+	wake     chan struct{} // a message came, or may have been missed
+	stop     func()        // ends the subscription; nil before there is one
+	released atomic.Pointer[pubsub.Published]
 }
 
 // ---- Acquire ----
@@ -111,6 +114,7 @@ func (o *owner) try(ctx context.Context) (*session.Grant, time.Duration, error) 
 		return nil, pollInterval, o.wrap("acquire", err)
 	case err != nil:
 		if replies.MayHaveRun(err) {
+			g.Unanswered = true
 			o.lock.keeper.GiveBack(g)
 		}
 		return nil, 0, o.wrap("acquire", err)
@@ -125,8 +129,8 @@ func (o *owner) try(ctx context.Context) (*session.Grant, time.Duration, error) 
 // timeToWait is the longest time to the next try. The first refusal subscribes. Until the server has confirmed that, and whenever the
 // connection of the subscription is lost, the caller polls.
 func (o *owner) timeToWait(left time.Duration) time.Duration {
-	if o.unhear == nil {
-		o.unhear = o.lock.hub.Listen(ChannelOf(o.key), func(bool) { session.Wake(o.wake) })
+	if o.stop == nil {
+		o.stop = o.lock.hub.Listen(ChannelOf(o.key), func(bool) { session.Wake(o.wake) })
 	}
 	most := longestWait
 	if !o.lock.hub.Subscribed(ChannelOf(o.key)) {
@@ -138,9 +142,9 @@ func (o *owner) timeToWait(left time.Duration) time.Duration {
 	return most
 }
 
-func (o *owner) stopListening() {
-	if o.unhear != nil {
-		o.unhear()
+func (o *owner) unsubscribe() {
+	if o.stop != nil {
+		o.stop()
 	}
 }
 
@@ -171,34 +175,42 @@ func (o *owner) Watch(notify func(released bool)) (stop func()) {
 
 // Release implements [session.Owner]. The script publishes the release, and says how many processes received that.
 func (o *owner) Release(ctx context.Context) error {
+	var held int64
 	channel := ChannelOf(o.key)
-	receives := o.lock.hub.Publishing(channel)
-	reply, err := o.run(ctx, o.lock.releaseScript, []string{o.key}, o.name, o.lock.hub.PublishCommand(), channel)
-	if err != nil {
+	message, err := o.lock.hub.Publish(channel, func() (received int64, err error) {
+		reply, err := o.run(ctx, o.lock.releaseScript, []string{o.key}, o.name, o.lock.hub.PublishCommand(), channel)
+		if err != nil {
+			return 0, err
+		}
+		held = reply[0]
+		return reply[1], nil
+	})
+	o.released.Store(message)
+	switch {
+	case err != nil:
 		return o.wrap("release", err)
-	}
-	others := reply[1]
-	if receives && others > 0 {
-		others-- // this process
-	}
-	o.others.Store(others)
-	if reply[0] == 0 {
+	case held == 0:
 		return fmt.Errorf("%w: %s, when it was released", lockstrategy.ErrGone, o.key)
 	}
 	return nil
 }
 
 // Others implements [lockstrategy.Yielder]. A user who may not publish does not learn how many others wait.
-func (o *owner) Others() int { return int(o.others.Load()) }
+func (o *owner) Others() int {
+	if message := o.released.Load(); message != nil {
+		return int(message.Others)
+	}
+	return 0
+}
 
-// Yield implements [lockstrategy.Yielder]. It lets as many releases by others pass as its own has notified processes.
+// Yield implements [lockstrategy.Yielder]. It waits for as many releases of other processes as the release has notified of them, so that
+// each has had its turn. Where they cannot be counted, it waits for a little longer than they poll.
 func (o *owner) Yield(ctx context.Context) {
-	n := o.Others()
-	if n < 0 {
+	if o.Others() < 0 {
 		session.Polled(pollInterval).Yield(ctx)
 		return
 	}
-	o.lock.hub.Yield(ctx, ChannelOf(o.key), n, func() bool {
+	o.lock.hub.Yield(ctx, ChannelOf(o.key), o.released.Load(), func() bool {
 		ctx, cancel := context.WithTimeout(ctx, o.lock.timing.Request)
 		defer cancel()
 		return o.lock.client.Exists(ctx, o.key).Val() > 0
@@ -207,7 +219,8 @@ func (o *owner) Yield(ctx context.Context) {
 
 // ---- The wire ----
 
-// run executes a script once, whatever becomes of ctx: an answer must not get lost.
+// run executes a script, whatever becomes of ctx: an answer must not get lost. A refusal for now (see package replies) comes back to the
+// caller, and is not repeated by the client.
 func (o *owner) run(ctx context.Context, script *redis.Script, keys []string, args ...any) ([]int64, error) {
 	ctx, cancel := context.WithTimeout(replies.SendOnce(context.WithoutCancel(ctx)), o.lock.timing.Request)
 	defer cancel()

@@ -55,7 +55,9 @@ func TestARefusalIsTold(t *testing.T) {
 	bubble.Redis(t, func(t *testing.T, server *miniredis.Miniredis) {
 		r := newRedis(t, server, lockstrategy.Timing{})
 		server.SetError("READONLY You can't write against a read only replica.")
-		for took, options := range map[time.Duration][]lockstrategy.Option{0: {lockstrategy.TryOnce()}, time.Second: {lockstrategy.WaitAtMost(time.Second)}} {
+		for took, options := range map[time.Duration][]lockstrategy.Option{
+			0: {lockstrategy.TryOnce()}, time.Second: {lockstrategy.WaitAtMost(time.Second)},
+		} {
 			began := time.Now()
 			_, err := r.Acquire(t.Context(), "k", options...)
 			if !errors.Is(err, lockstrategy.ErrUnavailable) || errors.As(err, new(lockstrategy.OtherHolder)) || time.Since(began) != took {

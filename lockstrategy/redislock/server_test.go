@@ -14,11 +14,10 @@ import (
 	"locklab/internal/testenv"
 	"locklab/internal/testlocks"
 	"locklab/lockstrategy"
-	"locklab/lockstrategy/redislock"
 	"locklab/versions"
 )
 
-// The protocol that Java sees: docs/lock.md, section "The protocol".
+// The protocol that Java sees: docs/lock.md, section "On the wire".
 func TestRedisSpeaksRedisson(t *testing.T) {
 	t.Parallel()
 	testenv.Engines(t, func(t *testing.T, real bool) {
@@ -89,24 +88,6 @@ func TestRedisThatDoesNotAnswer(t *testing.T) {
 			t.Errorf("got %v, want ErrUnavailable with the address", err)
 		}
 	})
-}
-
-// A key that Redis Cluster would put into another slot than its counter and channel is refused, and so is one without a name.
-func TestRedisRefusesKeysThatCannotWork(t *testing.T) {
-	t.Parallel()
-	r, err := redislock.New(testlocks.Client(t, "127.0.0.1:1"), lockstrategy.Timing{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	const brace = "has a brace but no {tag}"
-	for key, want := range map[string]string{
-		"": "needs a name", "order:{}": brace, "order:{7": brace, "order:7}": brace,
-	} {
-		if _, err := r.Acquire(t.Context(), key); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("key %q: got %v, want %q", key, err, want)
-		}
-	}
 }
 
 // Close refuses callers that wait, and leaves nothing behind.

@@ -21,7 +21,10 @@ import (
 
 // turns lets processes with callers each want one key all the time, and hold it for a millisecond. It returns which process had the
 // key, turn for turn.
-func turns(t *testing.T, processes, callers, grants int, bounds localqueue.HandOff, open func(lockstrategy.Strategy, localqueue.HandOff) lockstrategy.Strategy) (order []int) {
+func turns(
+	t *testing.T, processes, callers, grants int, bounds localqueue.HandOff,
+	open func(lockstrategy.Strategy, localqueue.HandOff) lockstrategy.Strategy,
+) (order []int) {
 	server := miniredis.NewMiniRedis()
 	server.ClockTTL(true)
 	defer server.Close()

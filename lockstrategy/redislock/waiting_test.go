@@ -224,7 +224,8 @@ func TestADeletedKeyIsNotified(t *testing.T) {
 	for _, learns := range []string{"when it releases", "when it renews"} {
 		t.Run(learns, func(t *testing.T) {
 			bubble.Redis(t, func(t *testing.T, server *miniredis.Miniredis) {
-				holder, waiter := newRedis(t, server, lockstrategy.Timing{Expiry: time.Minute}), newRedis(t, server, lockstrategy.Timing{Expiry: time.Minute})
+				timing := lockstrategy.Timing{Expiry: time.Minute}
+				holder, waiter := newRedis(t, server, timing), newRedis(t, server, timing)
 				lease := bubble.Acquire(t, holder, "k")
 				granted := make(chan *lockstrategy.Lease)
 				go func() { granted <- bubble.Acquire(t, waiter, "k") }()

@@ -16,9 +16,9 @@ import (
 
 func TestRedLockConforms(t *testing.T) {
 	t.Parallel()
-	for name, cohort := range testlocks.AloneAndQueued {
+	for name, queued := range testlocks.AloneAndQueued {
 		t.Run("miniredis/"+name, func(t *testing.T) {
-			testlocks.InLoop(t, cohort)
+			testlocks.InLoop(t, queued)
 			locktest.RunInBubbles(t, func(t *testing.T) locktest.Backend {
 				var dials []func() (net.Conn, error)
 				for range 5 {
@@ -30,15 +30,16 @@ func TestRedLockConforms(t *testing.T) {
 					}
 					return all
 				}
-				return redlockBackend(connect(t, nil), cohort, connect)
+				return redlockBackend(connect(t, nil), queued, connect)
 			})
 		})
 		t.Run("redis-server/"+name, func(t *testing.T) {
 			t.Parallel()
-			testlocks.OnServer(t, cohort)
+			testlocks.OnServer(t, queued)
 			testenv.Needs(t, testenv.RedisServer)
 			nodes := testlocks.RedLockNodes(t, true)
-			locktest.Run(t, redlockBackend(testlocks.Clients(t, nodes), cohort, func(t *testing.T, wire *locktest.Wire) (all []redis.UniversalClient) {
+			admins := testlocks.Clients(t, nodes)
+			locktest.Run(t, redlockBackend(admins, queued, func(t *testing.T, wire *locktest.Wire) (all []redis.UniversalClient) {
 				for _, node := range nodes {
 					all = append(all, testlocks.Client(t, testlocks.Behind(t, wire, node.Addr)))
 				}
@@ -50,25 +51,24 @@ func TestRedLockConforms(t *testing.T) {
 
 // redlockBackend is RedLock over whatever connect connects to.
 func redlockBackend(
-	admins []redis.UniversalClient, cohort bool, connect func(*testing.T, *locktest.Wire) []redis.UniversalClient,
+	admins []redis.UniversalClient, queued bool, connect func(*testing.T, *locktest.Wire) []redis.UniversalClient,
 ) locktest.Backend {
 	return locktest.Backend{
-		Wired: true, Polls: true, Cohort: cohort, Yields: cohort,
+		Wired: true, Polls: true, Queued: queued, Yields: queued,
 		Open: func(t *testing.T, s locktest.Settings) locktest.Client {
 			own, sent := connect(t, s.Wire), new(testlocks.Counter)
 			for _, c := range own {
 				c.AddHook(sent)
 			}
 			r := testlocks.Must(redlock.New(own, lockstrategy.Timing{Expiry: s.Lease, Request: testlocks.Request(s)}))(t)
-			return locktest.Client{
-				Opened: testlocks.Opened(t, cohort, r, r.Close, s.HandOff),
-				Crash: func() {
-					for _, c := range own {
-						_ = c.Close()
-					}
-				},
-				Sent: sent.Count,
+			client := testlocks.Opened(t, queued, r, r.Close, s.HandOff)
+			client.Sent = sent.Count
+			client.Crash = func() {
+				for _, c := range own {
+					_ = c.Close()
+				}
 			}
+			return client
 		},
 		Server: &locktest.Server{
 			Entries: func(t *testing.T, key string) []string { return owners(t, admins, key) },

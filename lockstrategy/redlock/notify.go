@@ -3,6 +3,7 @@ package redlock
 import (
 	"context"
 
+	"locklab/lockstrategy/redislock/pubsub"
 	"locklab/lockstrategy/session"
 )
 
@@ -11,38 +12,34 @@ func ChannelOf(key string) string { return "redlock_channel:" + key }
 
 // publish notifies on every node, and returns when a majority has answered. The node that has notified most processes counts.
 func (q *quorum) publish(ctx context.Context) {
-	channel, answers := ChannelOf(q.key), make(chan notified, len(q.lock.nodes))
+	channel, answers := ChannelOf(q.key), make(chan released, len(q.lock.nodes))
 	for i, client := range q.lock.nodes {
 		go func() {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), q.lock.timing.Request)
 			defer cancel()
-			receives := q.lock.hubs[i].Publishing(channel)
-			others, err := client.Publish(ctx, channel, "0").Result()
-			switch {
-			case err != nil:
-				others = -1
-			case receives && others > 0:
-				others-- // this process
-			}
-			answers <- notified{i, int(others)}
+			message, _ := q.lock.hubs[i].Publish(channel, func() (int64, error) { return client.Publish(ctx, channel, "0").Result() })
+			answers <- released{i, message}
 		}()
 	}
-	most := notified{others: -1}
-	for range q.lock.majority() {
-		if a := <-answers; a.others > most.others {
+	most := <-answers
+	for range q.lock.majority() - 1 {
+		if a := <-answers; a.message.Others > most.message.Others {
 			most = a
 		}
 	}
-	q.notified.Store(&most)
+	q.released.Store(&most)
 }
 
-// notified is how many other processes a node has notified. Below 0: it may not publish, or did not answer.
-type notified struct{ node, others int }
+// released is the message of a release on one node.
+type released struct {
+	node    int
+	message *pubsub.Published
+}
 
 // Others implements [lockstrategy.Yielder].
 func (q *quorum) Others() int {
-	if n := q.notified.Load(); n != nil {
-		return n.others
+	if r := q.released.Load(); r != nil {
+		return int(r.message.Others)
 	}
 	return 0
 }
@@ -53,11 +50,11 @@ func (q *quorum) Yield(ctx context.Context) {
 		session.Polled(longPause).Yield(ctx)
 		return
 	}
-	node := q.notified.Load().node
-	q.lock.hubs[node].Yield(ctx, ChannelOf(q.key), q.Others(), func() bool {
+	r := q.released.Load()
+	q.lock.hubs[r.node].Yield(ctx, ChannelOf(q.key), r.message, func() bool {
 		ctx, cancel := context.WithTimeout(ctx, q.lock.timing.Request)
 		defer cancel()
-		return q.lock.nodes[node].Exists(ctx, Prefix+q.key).Val() > 0
+		return q.lock.nodes[r.node].Exists(ctx, Prefix+q.key).Val() > 0
 	})
 }
 

@@ -24,7 +24,7 @@ import (
 
 // Lock is a lock that a majority of independent Redis nodes has granted (A2, A4). redsync asks the nodes, counts their votes, and
 // compares before it deletes. The key on each node is "redlock:" and the lock's key. In addition to redsync, the lease is renewed, a
-// release is published on every node, and a node that may have granted a try that failed is released in the background.
+// release is published on every node, and a node that did not answer a try that failed is released in the background.
 //
 // Exclusion holds while a majority of the nodes keeps its keys. It breaks when a node that restarts empty, or whose clock jumps
 // ahead, votes again within the lease (Kleppmann 2016; antirez, "Is Redlock safe?"). It issues no fencing token. Every caller competes,
@@ -119,7 +119,7 @@ type quorum struct {
 	renewed    bool
 	votes      []*vote
 	mutex      *redsync.Mutex
-	notified   atomic.Pointer[notified] // by the release
+	released   atomic.Pointer[released]
 }
 
 func (r *Lock) newQuorum(key string, request lockstrategy.Request) *quorum {

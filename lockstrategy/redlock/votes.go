@@ -17,7 +17,7 @@ import (
 func (q *quorum) takeBack(g session.Grant) {
 	for _, v := range q.votes {
 		if <-v.asked; replies.MayHaveRun(v.err) {
-			g.Owner = stray{q, v}
+			g.Owner, g.Unanswered = stray{q, v}, true
 			q.lock.keeper.GiveBack(g)
 		}
 	}
@@ -31,10 +31,14 @@ type stray struct {
 
 // Release implements [session.Owner].
 func (s stray) Release(ctx context.Context) error {
-	if _, err := s.over(s.vote).UnlockContext(ctx); len(unanswered(err)) > 0 {
+	released, err := s.over(s.vote).UnlockContext(ctx)
+	switch {
+	case released:
+		return nil
+	case len(unanswered(err)) > 0:
 		return fmt.Errorf("%w: %w", lockstrategy.ErrUnavailable, err)
 	}
-	return nil
+	return fmt.Errorf("%w: %s on one node", lockstrategy.ErrGone, s.key)
 }
 
 // vote is one node's part in one try. redsync goes on when a majority has answered, and ends the context of the other requests. They are
@@ -47,16 +51,20 @@ type vote struct {
 }
 
 // Get implements redsync's Pool.
-func (v *vote) Get(ctx context.Context) (redsyncredis.Conn, error) {
-	ctx, cancel := context.WithTimeout(replies.SendOnce(context.WithoutCancel(ctx)), v.timeout)
-	conn, err := v.Pool.Get(ctx)
-	return ballot{conn, v, cancel}, err
+func (v *vote) Get(ctx context.Context) (redsyncredis.Conn, error) { return v.open(ctx) }
+
+// open returns a connection for one request, which begins now.
+func (v *vote) open(ctx context.Context) (ballot, error) {
+	request, cancel := context.WithTimeout(replies.SendOnce(context.WithoutCancel(ctx)), v.timeout)
+	conn, err := v.Pool.Get(request)
+	return ballot{conn, v, ctx, cancel}, err
 }
 
 // ballot is redsync's connection to a vote.
 type ballot struct {
 	redsyncredis.Conn
 	vote   *vote
+	ctx    context.Context // redsync's
 	cancel context.CancelFunc
 }
 
@@ -71,7 +79,12 @@ func (b ballot) SetNX(name, value string, expiry time.Duration) (granted bool, e
 // Eval releases the key, or extends its lease.
 func (b ballot) Eval(script *redsyncredis.Script, keysAndArgs ...any) (any, error) {
 	<-b.vote.asked
-	return b.Conn.Eval(script, keysAndArgs...)
+	request, err := b.vote.open(b.ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = request.Close() }()
+	return request.Conn.Eval(script, keysAndArgs...)
 }
 
 // Close implements redsync's Conn.

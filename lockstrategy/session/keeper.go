@@ -1,4 +1,5 @@
-// Package session is what the locks share: it waits for a grant, keeps its lease, and gives back what was granted to nobody.
+// Package session is what the locks share. A [Keeper] waits for a grant, renews its lease, and tells the holder of a loss. It repeats
+// releases in the background: of a lease that was lost, of one whose release was not confirmed, and of a grant whose answer was lost.
 package session
 
 import (
@@ -16,10 +17,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// Keeper is what the strategies share: it waits for a grant, keeps it, and gives back what was granted to nobody.
+// Keeper serves all callers of one strategy in this process.
 type Keeper struct {
-	Process string        // the first half of the name of each owner in this process
-	calls   atomic.Uint64 // the second half: decimal, as Redisson's thread id
+	Process string        // begins the name of each owner
+	calls   atomic.Uint64 // ends it: in decimal, as Redisson's thread id
 
 	Life       context.Context // ends with Close
 	end        context.CancelFunc
@@ -50,8 +51,8 @@ func (k *Keeper) Close() {
 // which to try again at the latest; 0: err is final.
 type Try func(ctx context.Context) (g *Grant, again time.Duration, err error)
 
-// Acquire tries until key is granted, ctx ends, or the keeper is closed. It tries again after a time, and when wake receives; nil: nobody
-// notifies it.
+// Acquire tries until key is granted, ctx ends, or the keeper is closed. It tries again when wake receives, and after the time that try
+// returned. wake is nil where nobody notifies.
 func (k *Keeper) Acquire(
 	ctx context.Context, key string, request lockstrategy.Request, wake <-chan struct{}, try Try,
 ) (*lockstrategy.Lease, error) {
@@ -72,7 +73,8 @@ func (k *Keeper) Acquire(
 		case request.Once:
 			return nil, lockstrategy.NotAcquired(key, refusalOf(refused))
 		}
-		refused = k.pause(ctx, again, wake, refused)
+		waited := k.pause(ctx, again, wake)
+		refused = after(waited, refused)
 	}
 }
 
@@ -89,8 +91,8 @@ func (k *Keeper) checkWait(ctx context.Context, refused error) error {
 	return fmt.Errorf("%w: %w", lockstrategy.EndOf(ctx), refused)
 }
 
-// pause waits for the next try. It returns what refused says at its end.
-func (k *Keeper) pause(ctx context.Context, most time.Duration, wake <-chan struct{}, refused error) error {
+// pause waits for the next try, and returns for how long.
+func (k *Keeper) pause(ctx context.Context, most time.Duration, wake <-chan struct{}) time.Duration {
 	began, timer := time.Now(), time.NewTimer(most)
 	defer timer.Stop()
 	select {
@@ -99,8 +101,13 @@ func (k *Keeper) pause(ctx context.Context, most time.Duration, wake <-chan stru
 	case <-k.Life.Done():
 	case <-ctx.Done():
 	}
+	return time.Since(began)
+}
+
+// after is a refusal as it reads after a wait: less is left of the other's lease.
+func after(waited time.Duration, refused error) error {
 	if other := (lockstrategy.OtherHolder{}); errors.As(refused, &other) {
-		other.Left = max(0, other.Left-time.Since(began))
+		other.Left = max(0, other.Left-waited)
 		return other
 	}
 	return refused
@@ -148,9 +155,10 @@ func (k *Keeper) InBackground(f func()) {
 	}
 }
 
-// GiveBack releases a grant that nobody has, or that may exist: its answer was lost. It repeats the release in the background until the
-// server confirms it. It stops after two leases, and not before six seconds: some servers keep a short lease for three. A grant without an
-// expiry is released until Close. Pauses spare a server that is away.
+// GiveBack releases a grant that nobody holds any more, or that may exist because its answer was lost. It repeats the release in the
+// background until the server confirms it; while the acquire may still arrive, that the key is gone confirms nothing. It stops after two
+// leases, and not before six seconds: some servers keep a short lease for three. A grant without an expiry is released until Close. Pauses
+// spare a server that is away.
 func (k *Keeper) GiveBack(g Grant) {
 	k.InBackground(func() {
 		ctx, cancel := k.Life, func() {}
@@ -159,7 +167,9 @@ func (k *Keeper) GiveBack(g Grant) {
 		}
 		defer cancel()
 		for pause := 50 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
-			if err := g.Owner.Release(ctx); !errors.Is(err, lockstrategy.ErrUnavailable) {
+			err := g.Owner.Release(ctx)
+			late := g.Unanswered && errors.Is(err, lockstrategy.ErrGone)
+			if !late && !errors.Is(err, lockstrategy.ErrUnavailable) {
 				return
 			}
 			select {

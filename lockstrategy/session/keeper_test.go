@@ -34,9 +34,10 @@ func TestACallerIsToldWhatIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k, other, wait := session.NewKeeper(), lockstrategy.OtherHolder{}, time.Second
 		defer k.Close()
-		_, err := k.Acquire(t.Context(), "k", lockstrategy.Request{Wait: &wait}, nil, func(context.Context) (*session.Grant, time.Duration, error) {
+		refused := func(context.Context) (*session.Grant, time.Duration, error) {
 			return nil, time.Hour, lockstrategy.OtherHolder{Left: 3 * time.Second}
-		})
+		}
+		_, err := k.Acquire(t.Context(), "k", lockstrategy.Request{Wait: &wait}, nil, refused)
 		if !errors.Is(err, context.DeadlineExceeded) || !errors.As(err, &other) || other.Left != 2*time.Second {
 			t.Errorf("it is told %v", err)
 		}
@@ -48,12 +49,13 @@ func TestARefusalIsForgottenAtTheNextTry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k, wait, tries := session.NewKeeper(), time.Second, 0
 		defer k.Close()
-		_, err := k.Acquire(t.Context(), "k", lockstrategy.Request{Wait: &wait}, nil, func(context.Context) (*session.Grant, time.Duration, error) {
+		refused := func(context.Context) (*session.Grant, time.Duration, error) {
 			if tries++; tries == 1 {
 				return nil, time.Millisecond, lockstrategy.ErrUnavailable
 			}
 			return nil, time.Hour, lockstrategy.OtherHolder{}
-		})
+		}
+		_, err := k.Acquire(t.Context(), "k", lockstrategy.Request{Wait: &wait}, nil, refused)
 		if errors.Is(err, lockstrategy.ErrUnavailable) || !errors.As(err, new(lockstrategy.OtherHolder)) {
 			t.Errorf("it is told %v", err)
 		}

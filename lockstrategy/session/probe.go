@@ -21,7 +21,7 @@ const (
 
 // Probe tries a lock. It acquires key, asks for it as another owner, renews and releases it, publishes and subscribes. So each command
 // of the strategy is executed. It returns the first step that failed, and the error. A key that is held counts as granted: an earlier probe
-// took it. strategy has no a queue, which would answer the second request itself.
+// took it. strategy is without its queue, which would answer the second request itself.
 func Probe(ctx context.Context, strategy lockstrategy.Strategy, key string) (Step, error) {
 	options := []lockstrategy.Option{lockstrategy.TryOnce(), lockstrategy.LeaseFor(2 * time.Second)} // some servers count whole seconds
 	lease, err := strategy.Acquire(ctx, key, options...)

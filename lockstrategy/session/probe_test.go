@@ -24,18 +24,24 @@ func (n notifying) TryNotify(context.Context, string) error { return n.publish }
 // A key that is held, or was deleted meanwhile, is no failure.
 func TestProbe(t *testing.T) {
 	broken := errors.New("broken")
+	acquires := func(err error) func(*notifying) {
+		return func(n *notifying) { n.OnAcquire = func(lockstrategy.Request) error { return err } }
+	}
+	renews := func(err error) func(*notifying) {
+		return func(n *notifying) { n.OnRenew = func(context.Context) error { return err } }
+	}
 	for name, c := range map[string]struct {
 		fails func(*notifying)
 		step  session.Step
 		err   error
 	}{
 		"all is well":            {func(*notifying) {}, session.Notify, nil},
-		"it grants nothing":      {func(n *notifying) { n.OnAcquire = func(lockstrategy.Request) error { return broken } }, session.Acquire, broken},
-		"another probe has it":   {func(n *notifying) { n.OnAcquire = func(lockstrategy.Request) error { return lockstrategy.ErrTaken } }, session.Acquire, nil},
+		"it grants nothing":      {acquires(broken), session.Acquire, broken},
+		"another probe has it":   {acquires(lockstrategy.ErrTaken), session.Acquire, nil},
 		"the second fails":       {func(n *notifying) { n.OnAcquire = n.second(broken) }, session.Acquire, broken},
 		"another is refused":     {func(n *notifying) { n.OnAcquire = n.second(lockstrategy.ErrTaken) }, session.Notify, nil},
-		"it renews nothing":      {func(n *notifying) { n.OnRenew = func(context.Context) error { return broken } }, session.Renew, broken},
-		"the key was deleted":    {func(n *notifying) { n.OnRenew = func(context.Context) error { return lockstrategy.ErrGone } }, session.Renew, nil},
+		"it renews nothing":      {renews(broken), session.Renew, broken},
+		"the key was deleted":    {renews(lockstrategy.ErrGone), session.Renew, nil},
 		"it releases nothing":    {func(n *notifying) { n.ReleaseError = broken }, session.Release, broken},
 		"it publishes nothing":   {func(n *notifying) { n.publish = broken }, session.Notify, broken},
 		"nothing after the step": {func(n *notifying) { n.ReleaseError, n.publish = broken, errors.New("another") }, session.Release, broken},

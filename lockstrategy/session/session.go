@@ -1,4 +1,3 @@
-// Package session has what the locks share: a [Keeper] waits for a grant, keeps its lease, and gives back what was granted to nobody.
 package session
 
 import (
@@ -16,13 +15,17 @@ import (
 type Grant struct {
 	Key     string
 	Number  uint64        // grows from grant to grant, below 2^56; 0: this backend issues none
-	Asked   time.Time     // when the request was sent: the lease cannot have begun earlier
+	Asked   time.Time     // when the acquire was sent: the lease cannot have begun earlier
 	Expiry  time.Duration // after which the server frees the key; 0: it does not end by itself
 	Renewed bool          // Renew extends the lease; otherwise it only asks whether the key is still held
 	Owner   Owner
+
+	// Unanswered is set for a grant that may exist: its request may still arrive, after a release that did not find the key.
+	Unanswered bool
 }
 
-// Owner asks the backend about one grant. Each call has a timeout of its own. A request that is executed twice changes nothing.
+// Owner sends the requests of one grant to its backend. Each call has a timeout of its own. A request that is executed twice must not
+// change another owner's grant.
 type Owner interface {
 	// Renew extends the lease. An error that wraps [lockstrategy.ErrLost] is final; others are tried again.
 	Renew(ctx context.Context) error
@@ -48,7 +51,7 @@ type Watcher interface {
 
 // session keeps one grant: it renews the lease, and ends its context when it can no longer be relied on.
 //
-//	asked                 due: Expiry/3                                  until: Expiry less drift
+//	Asked                 due: Expiry/3                                  until: Expiry less drift
 //	  |---------------------|----------------------------------------------|
 //	  granted               renew; again after Expiry/12 without an answer  lost, unless a renewal was confirmed
 type session struct {
@@ -61,15 +64,15 @@ type session struct {
 	mu    sync.Mutex
 	until time.Time // as last confirmed; zero: it has no end
 
-	// The rest is that of the goroutine that keeps the lease.
-	listen  time.Time // when it begins to watch; zero: it does, or cannot
-	due     time.Time // when the server is asked next; zero: it is not
-	asked   time.Time // when the request was sent that has no answer yet; zero: there is none
+	// Only the goroutine that keeps the lease uses the rest.
+	listen  time.Time // when to begin to watch; zero: already begun, or the owner cannot
+	due     time.Time // of the next renewal; zero: none is due
+	sent    time.Time // when the renewal was sent that has no answer yet; zero: there is none
 	answer  chan error
 	failing error     // why the last renewal was not confirmed
-	heard   chan bool // see [Watcher]
-	hinted  bool      // the key may have been lost since the last request was sent
-	forced  bool      // a message said that the key was released
+	heard   chan bool // what a [Watcher] said
+	hinted  bool      // something was heard after the last renewal was sent: the key may be lost
+	forced  bool      // a message said that the key was released, and no renewal has refuted it
 }
 
 // Keep begins the session of a grant. The lease's context has the values of ctx. A grant whose answer took longer than its lease is given
@@ -123,8 +126,8 @@ func (s *session) keep() {
 			s.listen = time.Time{}
 			unwatch = s.Owner.(Watcher).Watch(s.notify)
 		}
-		if due := !s.due.IsZero() && !now.Before(s.due); s.asked.IsZero() && (due || s.hinted) {
-			s.due, s.asked, s.hinted = time.Time{}, now, false
+		if due := !s.due.IsZero() && !now.Before(s.due); s.sent.IsZero() && (due || s.hinted) {
+			s.due, s.sent, s.hinted = time.Time{}, now, false
 			go func() { s.answer <- s.Owner.Renew(context.Background()) }() // apart: a request that hangs must not delay the loss
 		}
 		timer.Reset(s.idle())
@@ -134,7 +137,7 @@ func (s *session) keep() {
 // idle is the time until something is due.
 func (s *session) idle() time.Duration {
 	next := s.due
-	if !s.asked.IsZero() { // its answer comes first
+	if !s.sent.IsZero() { // its answer comes first
 		next = time.Time{}
 	}
 	for _, t := range []time.Time{s.Until(), s.listen} {
@@ -150,11 +153,13 @@ func (s *session) idle() time.Duration {
 
 // handleAnswer notes the answer to a renewal. It returns why the lease is lost; nil: it is not.
 func (s *session) handleAnswer(err error) (cause error) {
-	asked := s.asked
-	s.asked = time.Time{}
+	sent := s.sent
+	s.sent = time.Time{}
 	switch {
 	case err == nil:
-		s.extend(asked)
+		s.failing = nil
+		s.forced = s.forced && s.hinted // only a message after this renewal was sent still counts
+		s.extend(sent)
 	case errors.Is(err, lockstrategy.ErrGone) && s.forced:
 		return fmt.Errorf("%w: %s", lockstrategy.ErrForced, s.Key)
 	case errors.Is(err, lockstrategy.ErrLost):
@@ -165,24 +170,23 @@ func (s *session) handleAnswer(err error) (cause error) {
 	return nil
 }
 
-// extend counts the lease from when it was asked for. It takes off the drift of the two clocks: one per cent, and the millisecond to
+// extend counts the lease from when its request was sent. It takes off the drift of the two clocks: one per cent, and the millisecond to
 // which Redis keeps expiries. A lease that is not renewed keeps its end.
-func (s *session) extend(asked time.Time) {
+func (s *session) extend(sent time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.failing, s.forced = nil, s.forced && s.hinted
 	if s.Expiry > 0 && (s.Renewed || s.until.IsZero()) {
-		s.until = asked.Add(s.Expiry - s.Expiry/100 - time.Millisecond)
+		s.until = sent.Add(s.Expiry - s.Expiry/100 - time.Millisecond)
 	}
 	if s.Renewed {
-		s.due = asked.Add(s.Expiry / 3) // not from the answer: a slow server would cost the lease
+		s.due = sent.Add(s.Expiry / 3) // not from the answer: a slow server would cost the lease
 	}
 }
 
 // causeOfEnd says why a lease that has come to its end is lost.
 func (s *session) causeOfEnd(end time.Time) error {
 	failing := s.failing
-	if failing == nil && !s.asked.IsZero() {
+	if failing == nil && !s.sent.IsZero() {
 		failing = errors.New("the last request has no answer yet")
 	}
 	if s.Renewed && failing != nil && !end.Equal(s.bound) {
@@ -199,8 +203,8 @@ func (s *session) notify(released bool) {
 	}
 }
 
-// lose ends the context before anything else happens. Then it releases: the server may still have the key, and nobody was notified of a
-// key that was deleted.
+// lose ends the context before anything else happens. Then it releases, because the server may still have the key; and a key that was
+// deleted by hand notified nobody, but the release does.
 func (s *session) lose(cause error) {
 	s.cancel(cause)
 	if lockstrategy.LossOf(s.ctx) != nil { // otherwise it was released in this moment

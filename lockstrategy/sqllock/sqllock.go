@@ -66,7 +66,7 @@ func New(db *gorm.DB, name string, timing lockstrategy.Timing) (*Lock, error) {
 	}, nil
 }
 
-// databasePoll is short: a try of a caller that waits only reads, and a queue has one such caller for each key.
+// pollInterval is short: a try of a caller that waits only reads, and a queue has one such caller for each key.
 // It counts in the bursts of v5 in docs/benchmark.md.
 const pollInterval = 10 * time.Millisecond
 
@@ -124,7 +124,10 @@ func (o *owner) try(ctx context.Context) (*session.Grant, time.Duration, error) 
 		return err
 	})
 	if err != nil {
-		o.lock.keeper.GiveBack(g)
+		if !tables.NotSent(err) {
+			g.Unanswered = true
+			o.lock.keeper.GiveBack(g)
+		}
 		return nil, 0, o.lock.unavailable("acquire", err)
 	}
 	if o.taken = g.Number == 0; o.taken {

@@ -30,15 +30,15 @@ import (
 
 func TestDatabaseConforms(t *testing.T) {
 	t.Parallel()
-	for layer, cohort := range testlocks.AloneAndQueued {
+	for layer, queued := range testlocks.AloneAndQueued {
 		t.Run("sqlite/"+layer, func(t *testing.T) { // SQLite is a part of this process, so its time can be that of a bubble
-			testlocks.InLoop(t, cohort)
-			locktest.RunInBubbles(t, func(t *testing.T) locktest.Backend { return databaseBackend(t, sqliteFile(t), cohort) })
+			testlocks.InLoop(t, queued)
+			locktest.RunInBubbles(t, func(t *testing.T) locktest.Backend { return databaseBackend(t, sqliteFile(t), queued) })
 		})
 		t.Run("mariadb/"+layer, func(t *testing.T) {
 			t.Parallel()
-			testlocks.OnServer(t, cohort)
-			b := databaseBackend(t, mariaDB(t), cohort)
+			testlocks.OnServer(t, queued)
+			b := databaseBackend(t, mariaDB(t), queued)
 			b.Wired = true
 			locktest.Run(t, b)
 		})
@@ -58,16 +58,19 @@ func init() {
 		})
 }
 
-func databaseBackend(t *testing.T, connect func(*testing.T, locktest.Settings) *gorm.DB, cohort bool) locktest.Backend {
+func databaseBackend(t *testing.T, connect func(*testing.T, locktest.Settings) *gorm.DB, queued bool) locktest.Backend {
 	admin := connect(t, locktest.Settings{})
 	table := func(key string) *gorm.DB { return admin.Table("locklab_locks").Where("name = ?", key) }
 	return locktest.Backend{
-		Fenced: true, Cohort: cohort, Polls: true,
+		Fenced: true, Queued: queued, Polls: true,
 		Open: func(t *testing.T, s locktest.Settings) locktest.Client {
 			db := connect(t, s)
 			timing := lockstrategy.Timing{Expiry: s.Lease, Request: testlocks.Request(s)}
 			d := testlocks.Must(sqllock.New(db, "", timing))(t)
-			return locktest.Client{Opened: testlocks.Opened(t, cohort, d, d.Close, s.HandOff), Crash: func() { closePool(db) }, Sent: statements(t, db)}
+			client := testlocks.Opened(t, queued, d, d.Close, s.HandOff)
+			client.Crash = func() { closePool(db) }
+			client.Sent = statements(t, db)
+			return client
 		},
 		Server: &locktest.Server{
 			Entries: func(t *testing.T, key string) (owners []string) {

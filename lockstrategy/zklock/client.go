@@ -112,8 +112,8 @@ func createParent(conn *zk.Conn, path string) error {
 	return err
 }
 
-// connectionLost reports whether the server may have executed a request with this error. A write may fail before it is known that the
-// connection has ended.
+// connectionLost reports whether the connection broke before the answer to a request came. The server may have executed it. A write may
+// fail before it is known that the connection has ended.
 func connectionLost(err error) bool {
 	var write *net.OpError
 	return errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrSessionExpired) || errors.Is(err, zk.ErrSessionMoved) ||

@@ -13,7 +13,7 @@ import (
 )
 
 // IdleTimeout is how long a channel without a listener stays subscribed. A caller that has listened mostly does so again soon,
-// and a subscription costs two commands (row hand-over of docs/benchmark.md).
+// and a subscription costs two commands (docs/benchmark.md, "Hand-over between processes").
 const IdleTimeout = 10 * time.Millisecond
 
 // tryFor is how long a process that tries to subscribe waits for the answer.
@@ -24,32 +24,33 @@ const tryFor = time.Second
 type Hub struct {
 	client  redis.UniversalClient
 	sharded bool
+	life    context.Context // ends with Close
+	end     context.CancelFunc
 	running sync.WaitGroup
 
 	mu       sync.Mutex
-	closed   bool
 	channels map[string]*channel
 	plain    *connection // of all plain channels; nil until there is one
 }
 
-// channel is one that is subscribed to, or soon will be.
+// channel is a channel of Redis to which the hub has subscribed, or soon will.
 type channel struct {
 	connection *connection
 	subscribed bool // the server has confirmed it
 	own        int  // messages that this process has published and not yet received
+	others     int  // messages of others so far
 	listeners  map[*listener]struct{}
 	left       time.Time // when the last listener left
 	leaving    bool      // a timer looks whether it is idle
 }
 
-type listener struct {
-	tell   func(message bool)
-	others func() // of a message of another process; nil: it does not matter
-}
+type listener struct{ tell func(message bool) }
 
 // New returns a hub for client, with sharded or plain channels. Close it before client.
 func New(client redis.UniversalClient, sharded bool) *Hub {
-	return &Hub{client: client, sharded: sharded, channels: make(map[string]*channel)}
+	h := &Hub{client: client, sharded: sharded, channels: make(map[string]*channel)}
+	h.life, h.end = context.WithCancel(context.Background())
+	return h
 }
 
 // PublishCommand is the command that publishes on the hub's channels.
@@ -64,13 +65,9 @@ func (h *Hub) PublishCommand() string {
 // a subscription, or a lost connection. The hub is locked meanwhile: tell must not block, call the hub, or call
 // stop. A closed hub calls nothing.
 func (h *Hub) Listen(name string, tell func(message bool)) (stop func()) {
-	return h.add(name, &listener{tell: tell})
-}
-
-func (h *Hub) add(name string, l *listener) (stop func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.closed {
+	if h.life.Err() != nil {
 		return func() {}
 	}
 	c := h.channels[name]
@@ -79,9 +76,10 @@ func (h *Hub) add(name string, l *listener) (stop func()) {
 		h.channels[name] = c
 		h.running.Go(c.connection.update)
 	}
+	l := &listener{tell}
 	c.listeners[l] = struct{}{}
 	if c.subscribed {
-		l.tell(false)
+		tell(false)
 	}
 	return func() { h.leave(name, c, l) }
 }
@@ -97,12 +95,12 @@ func (h *Hub) leave(name string, c *channel, l *listener) {
 	}
 }
 
-// unsubscribe gives a channel up that nobody listens to, when it has been idle for long enough.
+// unsubscribe ends the subscription to a channel that has had no listener for IdleTimeout.
 func (h *Hub) unsubscribe(name string, c *channel) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch idle := time.Since(c.left); {
-	case len(c.listeners) > 0 || h.closed || h.channels[name] != c:
+	case len(c.listeners) > 0 || h.life.Err() != nil || h.channels[name] != c:
 		c.leaving = false
 	case idle < IdleTimeout:
 		time.AfterFunc(IdleTimeout-idle, func() { h.unsubscribe(name, c) })
@@ -118,59 +116,6 @@ func (h *Hub) Subscribed(name string) bool {
 	defer h.mu.Unlock()
 	c := h.channels[name]
 	return c != nil && c.subscribed
-}
-
-// Publishing is called before this process publishes on a channel. It reports whether this process will receive the message, too.
-func (h *Hub) Publishing(name string) (receives bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	c := h.channels[name]
-	if c == nil || !c.subscribed {
-		return false
-	}
-	c.own++
-	return true
-}
-
-const (
-	// yieldTo is the time for a process to ask for a key after it was notified (row 8 × 1 of docs/benchmark.md).
-	yieldTo      = 3 * time.Millisecond
-	longestYield = 100 * time.Millisecond // for many of them: one turn
-)
-
-// Yield lets n other processes go first: it returns when as many messages of others have come on a channel, or ctx ends. When none comes
-// for yieldTo for each that is missing, it asks whether the key is held, and returns if it is free: a process that listens without wanting
-// the key, or has died, costs milliseconds.
-func (h *Hub) Yield(ctx context.Context, name string, n int, held func() bool) {
-	messages := make(chan struct{}, n)
-	defer h.add(name, &listener{tell: func(bool) {}, others: func() {
-		select {
-		case messages <- struct{}{}:
-		default: // these are enough
-		}
-	}})()
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for n > 0 {
-		timer.Reset(min(time.Duration(n)*yieldTo, longestYield))
-		select {
-		case <-messages:
-			n--
-		case <-timer.C:
-			if !held() {
-				return
-			}
-			select { // the message of its release will come
-			case <-messages:
-				n--
-			case <-time.After(time.Second):
-			case <-ctx.Done():
-				return
-			}
-		case <-ctx.Done():
-			return
-		}
-	}
 }
 
 // Try publishes and subscribes once, beside a channel, so that nobody is notified. It returns why the server refuses that.
@@ -189,16 +134,10 @@ func (h *Hub) Try(ctx context.Context, name string) error {
 	return err
 }
 
-// Close ends all connections, and waits until their goroutines have ended.
+// Close ends all connections and each Yield, and waits until the connections' goroutines have ended.
 func (h *Hub) Close() {
 	h.mu.Lock()
-	h.closed = true
-	for _, c := range h.channels {
-		c.connection.stop()
-	}
-	if h.plain != nil {
-		h.plain.stop()
-	}
+	h.end()
 	h.mu.Unlock()
 	h.running.Wait()
 }
@@ -210,8 +149,12 @@ func (h *Hub) deliver(conn *connection, received any) bool {
 	switch m := received.(type) {
 	case *redis.Message:
 		if c := h.channels[m.Channel]; c != nil && c.connection == conn {
+			if c.own > 0 {
+				c.own--
+			} else {
+				c.others++
+			}
 			c.tell(true)
-			c.countOthers()
 		}
 	case *redis.Subscription:
 		switch c := h.channels[m.Channel]; {
@@ -229,19 +172,6 @@ func (h *Hub) deliver(conn *connection, received any) bool {
 func (c *channel) tell(message bool) {
 	for l := range c.listeners {
 		l.tell(message)
-	}
-}
-
-// countOthers tells of a message unless it is this process's own.
-func (c *channel) countOthers() {
-	if c.own > 0 {
-		c.own--
-		return
-	}
-	for l := range c.listeners {
-		if l.others != nil {
-			l.others()
-		}
 	}
 }
 
@@ -275,7 +205,7 @@ func (h *Hub) connectionLocked(name string) *connection {
 		return h.plain
 	}
 	conn := &connection{hub: h}
-	conn.ctx, conn.stop = context.WithCancel(context.Background())
+	conn.ctx, conn.stop = context.WithCancel(h.life)
 	if h.sharded {
 		conn.shard = name
 	} else {
