@@ -38,6 +38,8 @@
 //
 // A release goes from left to right. The last holder of a turn releases the lock's lease; the others hand it off.
 //
+// In comments, A0 to A4 are the articles of docs/articles.md.
+//
 // # What is promised
 //
 //   - Until its context ends, a lease is the only one on its key, unless the server loses the key or the process pauses. The end is counted
