@@ -25,7 +25,7 @@ type Lease struct {
 	released atomic.Bool
 }
 
-// Holder stands behind a [Lease]: a session with a server, or a caller in a queue.
+// Holder does the work of a [Lease]: a session with a server, or a holder in a queue. Users of a lease do not need it.
 type Holder interface {
 	// Until is when the lease ends unless it is renewed before. Zero: it does not end by itself.
 	Until() time.Time
@@ -73,7 +73,7 @@ func (l *Lease) Release(ctx context.Context) error {
 	return l.holder.Release(ctx)
 }
 
-// Request is the result of the options of one Acquire.
+// Request is what one Acquire asks for: the result of its options.
 type Request struct {
 	Once        bool           // make one attempt
 	Wait        *time.Duration // longest wait; nil: as long as the context
@@ -144,8 +144,8 @@ const (
 
 // Timing is how long leases and answers may last. Zero fields mean the defaults.
 type Timing struct {
-	// Expiry is the time after which the server frees a key unless its lease is renewed, which happens at a third of it: 10 ms to 24 h; 0:
-	// DefaultLease
+	// Expiry is the length of a lease, 10 ms to 24 h; 0: DefaultLease. The server frees the key then, unless the lease is renewed. A renewal
+	// is due at a third of it.
 	Expiry  time.Duration
 	Request time.Duration // longest wait for one answer; 0: two seconds, or a third of a shorter lease
 }

@@ -44,7 +44,11 @@ func TestACommandOutlastsWhatAClusterRefusesForNow(t *testing.T) {
 			slot := r.Master.ClusterKeySlot(ctx, keys[0]).Val()
 			each(t, started, "CLUSTER", "DELSLOTS", slot)
 			return func() error {
-				return started.Nodes[0].WithClient(func(c *redis.Client) error { return c.Do(ctx, "CLUSTER", "ADDSLOTS", slot).Err() })
+				err := started.Nodes[0].WithClient(func(c *redis.Client) error { return c.Do(ctx, "CLUSTER", "ADDSLOTS", slot).Err() })
+				if err != nil && strings.Contains(err.Error(), "already busy") { // another master still told of its old slot
+					return nil
+				}
+				return err
 			}
 		}},
 	} {

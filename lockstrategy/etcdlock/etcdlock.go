@@ -87,7 +87,7 @@ func (e *Lock) Close() error {
 	return nil
 }
 
-// Process begins the name of each owner.
+// Process returns the first part of the names of this lock's owners.
 func (e *Lock) Process() string { return e.keeper.Process }
 
 // contender is one call of Acquire, and the owner of its grant. A request without a reply may arrive late, and

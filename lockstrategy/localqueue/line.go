@@ -23,7 +23,7 @@ import (
 //	           still waits
 //	held       a release; a caller waits, and the turn      held       the lease is handed off to the first caller that waits
 //	           may go on
-//	held       another release                              releasing  the lease is given back to the strategy
+//	held       any other release                            releasing  the lease is given back to the strategy
 //	held       the lease is lost                            next       its holder's context has ended
 //	held       it is lost on its way to a caller            competing  that caller asks the strategy
 //	releasing  the strategy has answered                    next       whether others go first is noted
@@ -37,7 +37,7 @@ type line struct {
 	callers list.List // of *caller; the first has waited longest. The caller that competes or holds has left it
 	turn    *turn     // in stateHeld
 
-	yielder lockstrategy.Yielder // lets other processes go first, before the next caller competes; nil: no other process waits
+	yielder lockstrategy.Yielder // lets other processes go first, before the next caller competes; nil: nobody is let first
 	since   time.Time            // the end of the last turn
 	leases  int                  // held since this process last let others go first
 	used    time.Duration        // the time of these leases
@@ -288,7 +288,7 @@ func (q *Queue) handOff(h *holder) (handedOff, lost bool) {
 	return false, false
 }
 
-// released notes the pause after a turn whose lease was given back, and lets the next caller compete.
+// released decides, after a lease was given back, whether other processes go first. It lets the next caller compete.
 func (q *Queue) released(key string, t *turn) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -296,8 +296,8 @@ func (q *Queue) released(key string, t *turn) {
 	q.nextLocked(key)
 }
 
-// noteTurn decides whether other processes go first: after each turn where some are known to wait, and otherwise when the turns add up to
-// the bounds of one, because each time costs a poll.
+// noteTurn decides whether other processes go first. If some are known to wait: after each turn. If their number is unknown: when this
+// process has used HandOff.Count leases or HandOff.Time since it last let others go first, because that costs more than a poll interval.
 func (l *line) noteTurn(t *turn, bounds HandOff) {
 	y, yields := t.lease.Holder().(lockstrategy.Yielder)
 	if !yields {

@@ -78,7 +78,7 @@ func (m *Lock) Close() error {
 	return nil
 }
 
-// Process begins the name of each owner.
+// Process returns the first part of the names of this lock's owners.
 func (m *Lock) Process() string { return m.keeper.Process }
 
 // checkItemKey refuses the keys that Memcached refuses.

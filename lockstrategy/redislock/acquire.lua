@@ -1,10 +1,10 @@
 -- Takes the lock for an owner, or says for how long another has it.
 --
--- KEYS[1] the lock: a hash, owner -> hold count, always with an expiry (Redisson's RLock)
+-- KEYS[1] the lock: a hash, owner -> hold count (Redisson's RLock). This script always sets an expiry
 -- KEYS[2] the number of the last grant; it expires a day after that
 -- ARGV    [1] the lease in milliseconds; [2] the owner
 -- Reply   {number, 0} granted: the same owner asking again is granted again, so a repeated request is harmless
---         {0, ms} refused: what is left of the other owner's lease; -1: its key has no expiry
+--         {0, ms} refused: what is left of the other owner's lease; -1: its key has no expiry, so another program made it
 if redis.call('exists', KEYS[1]) == 1 and redis.call('hexists', KEYS[1], ARGV[2]) == 0 then
   return {0, redis.call('pttl', KEYS[1])}
 end
@@ -14,7 +14,7 @@ local time = redis.call('time')
 local number = (time[1] - 946684800) * 31250 + math.floor(time[2] / 32)
 local last = redis.call('set', KEYS[2], number, 'PX', 86400000, 'GET') or 0
 if not tonumber(last) or tonumber(last) >= 2 ^ 53 - 1 then -- a number in Lua is exact up to 2^53 only
-  redis.call('set', KEYS[2], last) -- leave it as it was
+  redis.call('set', KEYS[2], last) -- as it was, but without an expiry
   return redis.error_reply('ERR the token counter ' .. KEYS[2] .. ' is no number below 2^53: delete it, and tokens follow the clock')
 end
 if tonumber(last) >= number then -- the clock is behind

@@ -18,7 +18,7 @@ type State struct {
 	Owner     string        // as it stands in the server
 	Count     int           // how often its owner has entered; ours count in the process and say 1
 	Remaining time.Duration // of the lease, unless it is renewed; -1: it has no expiry
-	Mine      bool          // this process is the owner
+	Mine      bool          // the owner is a call of this process
 }
 
 // Inspect says whether key is held, and which owner holds it. By the time it is read, the answer may be old.

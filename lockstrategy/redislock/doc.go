@@ -15,10 +15,11 @@
 //	A  acquire ─ granted, number n ─────────────────────── renew ─ renew ─ release ─┐ publishes
 //	B  acquire ─ refused ─ subscribe ─ acquire ─ refused ─ waits, 1 s at most ──────┴─ acquire ─ granted, a larger number
 //
-// A key is locked by one owner, which is one call of [Lock.Acquire]. Its lease ends unless it is renewed. The number of a grant, of which
-// fencing tokens are made, is the server's clock. A waiter subscribes to the key's channel. A loss ends the lease's context.
+// A key is locked by one owner, which is one call of [Lock.Acquire]. Its lease ends unless it is renewed. Each grant has a number, of which
+// fencing tokens are made: the server's time in steps of 32 µs, or the last number plus one if that is larger. A waiter subscribes to the
+// key's channel. A loss ends the lease's context.
 //
-// Read [Lock.Acquire], then the methods of the owner in this order: try, Renew, Release. Package session has the loop around try, and
+// Read [Lock.Acquire], then the methods of the owner in this order: try, Renew, Release, Yield. Package session has the loop around try, and
 // renews. The app's v3 is this lock behind a localqueue.Queue, so that one caller of a process asks at a time. docs/lock.md, "How v3
 // works", has the whole picture.
 package redislock

@@ -60,14 +60,15 @@ func New(client redis.UniversalClient, timing lockstrategy.Timing) (*Lock, error
 }
 
 // Close ends the subscriptions and the repeated releases. Callers that wait, or ask from now on, get [lockstrategy.ErrUnavailable]. Leases
-// that are held stay held, and can be released.
+// that are held stay held, are renewed, and can be released. But a release that is not confirmed is not repeated, so the key may stay until
+// its lease ends, and a forced unlock is noticed at the next renewal.
 func (r *Lock) Close() error {
 	r.keeper.Close()
 	r.hub.Close()
 	return nil
 }
 
-// Process begins the name of each owner.
+// Process returns the first part of the names of this lock's owners.
 func (r *Lock) Process() string { return r.keeper.Process }
 
 const (
@@ -84,19 +85,21 @@ func (r *Lock) Acquire(ctx context.Context, key string, options ...lockstrategy.
 	if err != nil {
 		return nil, lockstrategy.NotAcquired(key, err)
 	}
-	o := &owner{lock: r, key: key, name: r.keeper.NewName(), wake: make(chan struct{}, 1)}
+	o := &owner{lock: r, key: key, name: r.keeper.NewName(), once: request.Once, wake: make(chan struct{}, 1)}
 	o.expiry, o.renewed = request.Lease(r.timing.Expiry)
 	defer o.unsubscribe()
 	return r.keeper.Acquire(ctx, key, request, o.wake, o.try)
 }
 
 // owner is one call of Acquire, and the owner of its grant. No other call has its name, so a request that the server executes twice cannot
-// touch another's lock. A second acquire only makes a newer number. A second release frees nothing, and answers [lockstrategy.ErrGone].
+// touch another's lock. A second acquire begins the owner's lease anew, with a newer number. A second release frees nothing, and answers
+// [lockstrategy.ErrGone].
 type owner struct {
 	lock      *Lock
 	key, name string
 	expiry    time.Duration
 	renewed   bool
+	once      bool // it does not wait
 
 	wake     chan struct{} // a message came, or may have been missed
 	stop     func()        // ends the subscription; nil before there is one
@@ -129,7 +132,7 @@ func (o *owner) try(ctx context.Context) (*session.Grant, time.Duration, error) 
 // timeToWait is the longest time to the next try. The first refusal subscribes. Until the server has confirmed that, and whenever the
 // connection of the subscription is lost, the caller polls.
 func (o *owner) timeToWait(left time.Duration) time.Duration {
-	if o.stop == nil {
+	if o.stop == nil && !o.once {
 		o.stop = o.lock.hub.Listen(ChannelOf(o.key), func(bool) { session.Wake(o.wake) })
 	}
 	most := longestWait
@@ -195,7 +198,7 @@ func (o *owner) Release(ctx context.Context) error {
 	return nil
 }
 
-// Others implements [lockstrategy.Yielder]. A user who may not publish does not learn how many others wait.
+// Others implements [lockstrategy.Yielder]. Below 0: the user may not publish, the release was not confirmed, or another held the key.
 func (o *owner) Others() int {
 	if message := o.released.Load(); message != nil {
 		return int(message.Others)
@@ -203,8 +206,8 @@ func (o *owner) Others() int {
 	return 0
 }
 
-// Yield implements [lockstrategy.Yielder]. It waits for as many releases of other processes as the release has notified of them, so that
-// each has had its turn. Where they cannot be counted, it waits for a little longer than they poll.
+// Yield implements [lockstrategy.Yielder]. A queue calls it after a release, before its next caller asks. If the release has notified n other
+// processes, it waits for n of their releases: then each has had its turn. If n is unknown, it waits for a little longer than they poll.
 func (o *owner) Yield(ctx context.Context) {
 	if o.Others() < 0 {
 		session.Polled(pollInterval).Yield(ctx)
@@ -246,7 +249,7 @@ func (r *Lock) TryNotify(ctx context.Context, key string) error {
 // grantKey is the key of the number of a lock's last grant, of which fencing tokens are made.
 func grantKey(key string) string { return prefixed(GrantPrefix, key) }
 
-// GrantPrefix begins the keys of the numbers of last grants.
+// GrantPrefix is the prefix of the keys that have the number of a lock's last grant.
 const GrantPrefix = "locklab_grant"
 
 // ChannelOf names the channel on which the release of key is published.

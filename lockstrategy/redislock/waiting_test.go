@@ -113,6 +113,23 @@ func TestAWaiterThatIsNotifiedDoesNotPoll(t *testing.T) {
 	})
 }
 
+// A caller that does not wait is told nothing, so it does not subscribe: others would let it go first.
+func TestOneAttemptDoesNotSubscribe(t *testing.T) {
+	bubble.Redis(t, func(t *testing.T, server *miniredis.Miniredis) {
+		bubble.Client(t, server).HSet(t.Context(), "k", "java:1", 1)
+		r := newRedis(t, server, lockstrategy.Timing{})
+		before := server.CommandCount()
+		if _, err := r.Acquire(t.Context(), "k", lockstrategy.TryOnce()); !errors.Is(err, lockstrategy.ErrTaken) {
+			t.Fatal(err)
+		}
+		asked := server.CommandCount()
+		time.Sleep(time.Minute)
+		if later := server.CommandCount(); later != asked {
+			t.Errorf("the attempt took %d commands, and %d came later", asked-before, later-asked)
+		}
+	})
+}
+
 // A server refuses a try for now. The caller tries again after a short pause, although it is subscribed.
 func TestAWaiterTriesAgainSoonAfterARefusal(t *testing.T) {
 	bubble.Redis(t, func(t *testing.T, server *miniredis.Miniredis) {

@@ -69,7 +69,7 @@ func (r *Lock) Close() error {
 	return nil
 }
 
-// Process begins the name of each owner.
+// Process returns the first part of the names of this lock's owners.
 func (r *Lock) Process() string { return r.keeper.Process }
 
 // Pauses between two tries when nothing is notified: a tenth of redsync's 50 to 250 ms, because a notification usually comes first. They

@@ -45,7 +45,8 @@ func (f ReleaseFunc) Release(ctx context.Context) error { return f(ctx) }
 
 // Watcher is an optional interface of an [Owner].
 type Watcher interface {
-	// Watch calls notify when the key may have been lost; true: a message said that it was released.
+	// Watch calls notify(true) when a message says that the key was released, and notify(false) when one may have been missed: after a
+	// subscription has begun, and after its connection was lost. The session then asks the server at once.
 	Watch(notify func(released bool)) (stop func())
 }
 
@@ -53,7 +54,8 @@ type Watcher interface {
 //
 //	Asked                 due: Expiry/3                                  until: Expiry less drift
 //	  |---------------------|----------------------------------------------|
-//	  granted               renew; again after Expiry/12 without an answer  lost, unless a renewal was confirmed
+//	  granted               renew; after a failure again in Expiry/12,     lost, unless a renewal was confirmed
+//	                        or in a second if that is less
 type session struct {
 	Grant
 	keeper *Keeper
@@ -71,7 +73,7 @@ type session struct {
 	answer  chan error
 	failing error     // why the last renewal was not confirmed
 	heard   chan bool // what a [Watcher] said
-	hinted  bool      // something was heard after the last renewal was sent: the key may be lost
+	hinted  bool      // something was heard after the last renewal was sent, so the next one is due
 	forced  bool      // a message said that the key was released, and no renewal has refuted it
 }
 
@@ -86,7 +88,8 @@ func (k *Keeper) Keep(ctx context.Context, r lockstrategy.Request, g Grant) (*lo
 		s.bound = now.Add(*r.RenewAtMost)
 	}
 	if _, watches := g.Owner.(Watcher); watches {
-		s.listen = now.Add(min(g.Expiry, lockstrategy.DefaultLease) / 12) // a lock that is released sooner costs no subscription
+		// A lock that is released sooner costs no subscription. When it has begun, that is heard, and the lease is renewed.
+		s.listen = now.Add(min(g.Expiry, lockstrategy.DefaultLease) / 12)
 	}
 	if g.Expiry > 0 && !now.Before(s.Until()) {
 		k.GiveBack(g)
@@ -225,7 +228,7 @@ func (s *session) Release(ctx context.Context) error {
 	return err
 }
 
-// Others implements [lockstrategy.Yielder] with that of the owner. One whose server queues those that wait has none.
+// Others implements [lockstrategy.Yielder] with that of the owner. 0 where the owner has none: its server queues those that wait.
 func (s *session) Others() int {
 	if y, yields := s.Owner.(lockstrategy.Yielder); yields {
 		return y.Others()

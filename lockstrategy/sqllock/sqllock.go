@@ -92,7 +92,7 @@ func (d *Lock) Close() error {
 	return nil
 }
 
-// Process begins the name of each owner.
+// Process returns the first part of the names of this lock's owners.
 func (d *Lock) Process() string { return d.keeper.Process }
 
 // owner is one call of Acquire, and the owner of its grant. It is never used again, so a request that the database

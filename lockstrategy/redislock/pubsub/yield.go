@@ -10,7 +10,7 @@ import (
 
 // Published is the message of a release.
 type Published struct {
-	Others  int64 // other processes that have received it; below 0: unknown
+	Others  int64 // other processes that have received it; below 0: unknown, because nothing was published or nobody answered
 	channel *channel
 	passed  int // messages of others on the channel before it
 }
@@ -29,7 +29,7 @@ func (h *Hub) Publish(name string, send func() (received int64, err error)) (*Pu
 		p.Others-- // this process
 		return p, nil
 	}
-	if p.channel != nil {
+	if p.channel != nil { // nothing was published, or nobody received it: this process will not, either
 		p.channel.own = max(0, p.channel.own-1)
 	}
 	return p, err
