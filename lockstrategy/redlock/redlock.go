@@ -104,7 +104,7 @@ func (r *Lock) Acquire(ctx context.Context, key string, options ...lockstrategy.
 		if len(unanswered(err)) > len(r.nodes)-r.majority() {
 			return nil, 0, r.unavailable("acquire", err)
 		}
-		for i := len(stops); i < len(r.hubs); i++ {
+		for i := len(stops); i < len(r.hubs) && !request.Once; i++ {
 			stops = append(stops, r.hubs[i].Listen(ChannelOf(key), func(bool) { session.Wake(wake) }))
 		}
 		return nil, shortPause + rand.N(longPause-shortPause), lockstrategy.OtherHolder{}

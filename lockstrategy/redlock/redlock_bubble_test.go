@@ -105,6 +105,23 @@ func TestRedLockWithThreeNodesAway(t *testing.T) {
 	})
 }
 
+// A caller that does not wait is told nothing, so it does not subscribe: others would let it go first.
+func TestRedLockDoesNotSubscribeForOneAttempt(t *testing.T) {
+	redlockInBubble(t, "", func(t *testing.T, r *Lock, servers []*miniredis.Miniredis, _ []*bubble.SlowNode) {
+		holder := bubble.Acquire(t, sameNodes(t, servers), "k")
+		if _, err := r.Acquire(t.Context(), "k", lockstrategy.TryOnce()); !errors.Is(err, lockstrategy.ErrTaken) {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		for _, server := range servers {
+			if n := server.PubSubNumSub(ChannelOf("k"))[ChannelOf("k")]; n != 0 {
+				t.Errorf("%d are subscribed", n)
+			}
+		}
+		bubble.Release(t, holder)
+	})
+}
+
 // A majority that confirms a renewal is enough, and less is not.
 func TestRedLockRenewsWithTwoNodesAway(t *testing.T) {
 	redlockInBubble(t, "", func(t *testing.T, r *Lock, _ []*miniredis.Miniredis, slow []*bubble.SlowNode) {
