@@ -87,8 +87,8 @@ type Option func(*Request)
 // TryOnce makes one attempt and does not wait: [ErrTaken] when another holds the key.
 func TryOnce() Option { return func(r *Request) { r.Once = true } }
 
-// WaitAtMost waits for d at most. Then the error wraps [context.DeadlineExceeded]. If d is zero or negative, Acquire returns that
-// error immediately and makes no attempt.
+// WaitAtMost waits for d at most, and then for the answer to a request that is under way. The error wraps [context.DeadlineExceeded], or
+// [ErrUnavailable] when no answer came. If d is zero or negative, Acquire makes no attempt, and the error wraps the former.
 func WaitAtMost(d time.Duration) Option { return func(r *Request) { r.Wait = &d } }
 
 // LeaseFor takes a lease of d that is not renewed. Afterwards it is lost with [ErrExpired], and the lock is free even if its holder

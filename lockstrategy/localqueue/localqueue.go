@@ -5,6 +5,7 @@ package localqueue
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -44,8 +45,11 @@ type HandOff struct {
 
 // New puts a queue in front of strategy.
 func New(strategy lockstrategy.Strategy, bounds HandOff) (*Queue, error) {
-	if bounds.Count < 0 || bounds.Time < 0 {
-		return nil, fmt.Errorf("lock: hand-off of %d leases in %s: the bounds are positive", bounds.Count, bounds.Time)
+	switch {
+	case strategy == nil:
+		return nil, errors.New("lock: no strategy to put a queue in front of")
+	case bounds.Count < 0 || bounds.Time < 0:
+		return nil, fmt.Errorf("lock: hand-off of %d leases in %s: neither may be negative; 0 is the default", bounds.Count, bounds.Time)
 	}
 	bounds = HandOff{Count: cmp.Or(bounds.Count, 128), Time: cmp.Or(bounds.Time, 100*time.Millisecond)}
 	return &Queue{strategy: strategy, bounds: bounds, lines: make(map[string]*line)}, nil

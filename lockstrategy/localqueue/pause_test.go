@@ -177,7 +177,10 @@ func TestQueueEndsItsTurn(t *testing.T) {
 	}
 }
 
-func TestNewRefusesNegativeBounds(t *testing.T) {
+func TestNewRefusesWhatCannotWork(t *testing.T) {
+	if _, err := New(nil, HandOff{}); err == nil {
+		t.Error("a queue in front of nothing is accepted")
+	}
 	for _, bounds := range []HandOff{{Count: -1}, {Time: -1}} {
 		if _, err := New(lockstrategy.None{}, bounds); err == nil {
 			t.Errorf("%+v is accepted", bounds)

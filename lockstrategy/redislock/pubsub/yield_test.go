@@ -111,6 +111,11 @@ func TestYieldLooksAgainWhenAMessageMayBeLost(t *testing.T) {
 		ended := yield(t, hub, released(t, hub, 1), func() bool { return held })
 		time.Sleep(100 * time.Millisecond)
 		synctest.Wait()
+		select {
+		case <-ended:
+			t.Fatal("the key is held, and it does not wait for its release")
+		default:
+		}
 		held = false
 		proxy.Cut()
 		if took := <-ended; took > 110*time.Millisecond {
