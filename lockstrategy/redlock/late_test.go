@@ -50,6 +50,33 @@ func TestRedLockCompensatesASilentMinority(t *testing.T) {
 	}
 }
 
+// The request of a refused try arrives at a node long after the release has found nothing there.
+func TestRedLockTakesBackWhatArrivesLate(t *testing.T) {
+	redlockInBubble(t, "", func(t *testing.T, r *Lock, servers []*miniredis.Miniredis, slow []*bubble.SlowNode) {
+		holder := bubble.Acquire(t, sameNodes(t, servers[2:]), "k")
+		slow[0].Mute.Store(true)
+		if _, err := r.Acquire(t.Context(), "k", lockstrategy.TryOnce()); !errors.Is(err, lockstrategy.ErrTaken) {
+			t.Fatalf("got %v, want ErrTaken", err)
+		}
+		time.Sleep(time.Second)
+		request, err := servers[0].Get("redlock:k")
+		if err != nil {
+			t.Fatal(err)
+		}
+		servers[0].Del("redlock:k") // it has not arrived
+		slow[0].Mute.Store(false)
+		time.Sleep(5 * time.Second)
+		if err := servers[0].Set("redlock:k", request); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Second)
+		if servers[0].Exists("redlock:k") {
+			t.Error("the node still has the key of a try that was refused")
+		}
+		bubble.Release(t, holder)
+	})
+}
+
 // A lock that is closed grants nothing: nobody would repeat its releases.
 func TestAClosedRedLockGrantsNothing(t *testing.T) {
 	redlockInBubble(t, "", func(t *testing.T, r *Lock, servers []*miniredis.Miniredis, _ []*bubble.SlowNode) {

@@ -194,8 +194,6 @@ type SlowNode struct {
 	Away     atomic.Bool  // it cannot be asked
 	Mute     atomic.Bool  // it executes a request for the key, and no release; its answers are lost
 	Late     atomic.Int64 // how much later a request arrives
-	sent     atomic.Int64 // requests under way
-	most     atomic.Int64 // at the same time
 	Commands string       // of which, separated by spaces; empty: all
 }
 
@@ -229,8 +227,6 @@ func (n *SlowNode) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		if late == 0 || n.Commands != "" && !slices.Contains(strings.Fields(n.Commands), strings.TrimSuffix(cmd.Name(), "sha")) {
 			return next(ctx, cmd)
 		}
-		n.most.Store(max(n.most.Load(), n.sent.Add(1)))
-		defer n.sent.Add(-1)
 		select {
 		case <-time.After(late):
 			return next(ctx, cmd)
