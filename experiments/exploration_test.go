@@ -211,7 +211,8 @@ func TestALockIsFoundByAPartOfItsName(t *testing.T) {
 	locks := []experiments.Interleavings{{Lock: articlelock.Compare}, {Lock: articlelock.PlainDEL}, {Lock: articlelock.SETNX}}
 	e := experiments.Experiment{ID: "L99-example", Interleavings: locks}
 	for name, want := range map[string]string{
-		"": articlelock.Compare.Name, strings.ToLower(articlelock.SETNX.Name): articlelock.SETNX.Name, "script": articlelock.Compare.Name, "px, del": articlelock.PlainDEL.Name,
+		"": articlelock.Compare.Name, strings.ToLower(articlelock.SETNX.Name): articlelock.SETNX.Name,
+		"script": articlelock.Compare.Name, "px, del": articlelock.PlainDEL.Name,
 	} {
 		if l, err := e.Lock(name); err != nil || l.Name != want {
 			t.Errorf("%q: %q, %v; want %q", name, l.Name, err, want)

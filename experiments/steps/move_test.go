@@ -203,9 +203,11 @@ func TestAViolationHasAReason(t *testing.T) {
 		bounds steps.Bounds
 		want   string
 	}{
-		steps.Overwritten:     {articlelock.SETWithoutNX, steps.Bounds{Clients: "AB"}, "A held the lock, and B replaced its key."},
-		steps.OrphanedLock:    {articlelock.SETNX, steps.Bounds{Clients: "A", Deaths: 1}, "Every client has ended, and the key is still there."},
-		steps.LeftUntilExpiry: {articlelock.PlainDEL, steps.Bounds{Clients: "A", Deaths: 1}, "Every client has ended, and the key is still there."},
+		steps.Overwritten:  {articlelock.SETWithoutNX, steps.Bounds{Clients: "AB"}, "A held the lock, and B replaced its key."},
+		steps.OrphanedLock: {articlelock.SETNX, steps.Bounds{Clients: "A", Deaths: 1}, "Every client has ended, and the key is still there."},
+		steps.LeftUntilExpiry: {
+			articlelock.PlainDEL, steps.Bounds{Clients: "A", Deaths: 1}, "Every client has ended, and the key is still there.",
+		},
 		steps.NonOwnerRenewal: {articlelock.EXPIREByAll, steps.Bounds{Clients: "AB", Deaths: 1}, "A held the lock, and B extended its lease."},
 		steps.FalseRelease:    {articlelock.Redisson, steps.Bounds{Clients: "A", Expiry: 1}, "Nobody held the lock when A released it."},
 	} {

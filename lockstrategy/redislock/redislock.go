@@ -206,8 +206,9 @@ func (o *owner) Others() int {
 	return 0
 }
 
-// Yield implements [lockstrategy.Yielder]. A queue calls it after a release, before its next caller asks. If the release has notified n other
-// processes, it waits for n of their releases: then each has had its turn. If n is unknown, it waits for a little longer than they poll.
+// Yield implements [lockstrategy.Yielder]. A queue calls it after a release, before its next caller asks. If the release has notified n
+// other processes, it waits for n of their releases: then each has had its turn. If n is unknown, it waits for a little longer than they
+// poll.
 func (o *owner) Yield(ctx context.Context) {
 	if o.Others() < 0 {
 		session.Polled(pollInterval).Yield(ctx)

@@ -51,8 +51,8 @@ func (k *Keeper) Close() {
 // which to try again at the latest; 0: err is final.
 type Try func(ctx context.Context) (g *Grant, again time.Duration, err error)
 
-// Acquire tries until key is granted, ctx ends, or the keeper is closed. It tries again when a value comes from wake, and at the latest after
-// the time that try returned. wake is nil where nobody notifies.
+// Acquire tries until key is granted, ctx ends, or the keeper is closed. It tries again when a value comes from wake, and at the latest
+// after the time that try returned. wake is nil where nobody notifies.
 func (k *Keeper) Acquire(
 	ctx context.Context, key string, request lockstrategy.Request, wake <-chan struct{}, try Try,
 ) (*lockstrategy.Lease, error) {
@@ -155,10 +155,10 @@ func (k *Keeper) InBackground(f func()) {
 	}
 }
 
-// GiveBack releases a grant in the background: one that nobody holds any more, or one that may exist because its answer was lost. It repeats
-// the release until the server confirms it. For a grant that is Unanswered, ErrGone is no confirmation: the acquire may still arrive, so the
-// release is repeated until it finds the key. It stops after two leases, and not before six seconds, because Memcached and etcd round
-// short leases up. Without an expiry it stops at Close. The pauses grow, to spare a server that is away.
+// GiveBack releases a grant in the background: one that nobody holds any more, or one that may exist because its answer was lost. It
+// repeats the release until the server confirms it. For a grant that is Unanswered, ErrGone is no confirmation: the acquire may still
+// arrive, so the release is repeated until it finds the key. It stops after two leases, and not before six seconds, because Memcached and
+// etcd round short leases up. Without an expiry it stops at Close. The pauses grow, to spare a server that is away.
 func (k *Keeper) GiveBack(g Grant) {
 	k.InBackground(func() {
 		ctx, cancel := k.Life, func() {}

@@ -17,7 +17,10 @@ func TestPagesSayWhatTheInterleavingsShow(t *testing.T) {
 	bounds := steps.Bounds{Clients: "AB", Expiry: 1}
 	e.Interleavings = []experiments.Interleavings{
 		{Lock: articlelock.Compare, Bounds: bounds, Violation: steps.NonOwnerUnlock},
-		{Lock: articlelock.Compare, Bounds: steps.Bounds{Clients: "AB", Lost: 1}, Violation: steps.LeftUntilExpiry, Expect: experiments.Sometimes},
+		{
+			Lock: articlelock.Compare, Bounds: steps.Bounds{Clients: "AB", Lost: 1},
+			Violation: steps.LeftUntilExpiry, Expect: experiments.Sometimes,
+		},
 		{Lock: articlelock.PlainDEL, Bounds: bounds, Violation: steps.NonOwnerUnlock, Expect: experiments.Sometimes},
 	}
 	made, err := All(t.Context(), []experiments.Experiment{e}, nil)

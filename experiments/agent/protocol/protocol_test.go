@@ -142,12 +142,14 @@ func TestParseAcceptsWholeNumbers(t *testing.T) {
 	valid := schema(t)
 	claims := &protocol.Claims{Protocol: 1, Name: "x", PID: 4711, Store: "redis", LeaseMS: 2000}
 	for line, want := range map[string]protocol.Answer{
-		`{"type":"granted","id":"a","until_ms":950.0}`:                                                  {Type: protocol.Granted, ID: "a", UntilMS: 950},
-		`{"type":"granted","id":"a","until_ms":1e3}`:                                                    {Type: protocol.Granted, ID: "a", UntilMS: 1000},
-		`{"type":"granted","id":"a","until_ms":86400000}`:                                               {Type: protocol.Granted, ID: "a", UntilMS: 86_400_000},
-		`{"type":"granted","id":"a","token":"18446744073709551615"}`:                                    {Type: protocol.Granted, ID: "a", Token: math.MaxUint64},
-		`{"type":"ready","key":"4f2a"}`:                                                                 {Type: protocol.Ready, Key: "4f2a"},
-		`{"type":"hello","protocol":1.0,"name":"x","pid":4.711e3,"store":"redis","fixed_lease_ms":2e3}`: {Type: protocol.Hello, Claims: claims},
+		`{"type":"granted","id":"a","until_ms":950.0}`:               {Type: protocol.Granted, ID: "a", UntilMS: 950},
+		`{"type":"granted","id":"a","until_ms":1e3}`:                 {Type: protocol.Granted, ID: "a", UntilMS: 1000},
+		`{"type":"granted","id":"a","until_ms":86400000}`:            {Type: protocol.Granted, ID: "a", UntilMS: 86_400_000},
+		`{"type":"granted","id":"a","token":"18446744073709551615"}`: {Type: protocol.Granted, ID: "a", Token: math.MaxUint64},
+		`{"type":"ready","key":"4f2a"}`:                              {Type: protocol.Ready, Key: "4f2a"},
+		`{"type":"hello","protocol":1.0,"name":"x","pid":4.711e3,"store":"redis","fixed_lease_ms":2e3}`: {
+			Type: protocol.Hello, Claims: claims,
+		},
 	} {
 		got, err := protocol.Parse([]byte(line))
 		if err != nil || !reflect.DeepEqual(got, want) {

@@ -23,6 +23,9 @@ var L01 = experiments.Experiment{
 		{Name: "with an expiry", Strategy: "SET NX PX", Run: clients.Interleaving(articlelock.Compare, clients.DeadHolder)},
 		{Name: "with an expiry, DEL", Strategy: "SET NX PX, DEL", Run: clients.Interleaving(articlelock.PlainDEL, clients.DeadHolder)},
 		{Name: "v3's scripts", Strategy: "v3", Run: clients.Interleaving(steps.V3, clients.DeadHolder)},
-		{Name: "SETNX alone", Expect: experiments.Sometimes, Strategy: "naive SETNX", Run: clients.Interleaving(articlelock.SETNX, clients.DeadHolder)},
+		{
+			Name: "SETNX alone", Expect: experiments.Sometimes, Strategy: "naive SETNX",
+			Run: clients.Interleaving(articlelock.SETNX, clients.DeadHolder),
+		},
 	},
 }

@@ -23,7 +23,10 @@ var L03 = experiments.Experiment{
 	Interleavings: []experiments.Interleavings{
 		{Lock: articlelock.Compare, Bounds: steps.Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}, Violation: steps.NonOwnerUnlock},
 		{Lock: steps.V3, Bounds: steps.Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}, Violation: steps.NonOwnerUnlock},
-		{Lock: articlelock.PlainDEL, Bounds: steps.Bounds{Clients: "AB", Expiry: 1}, Violation: steps.NonOwnerUnlock, Expect: experiments.Sometimes},
+		{
+			Lock: articlelock.PlainDEL, Bounds: steps.Bounds{Clients: "AB", Expiry: 1},
+			Violation: steps.NonOwnerUnlock, Expect: experiments.Sometimes,
+		},
 		{
 			Lock: articlelock.CompareInClient, Bounds: steps.Bounds{Clients: "AB", Expiry: 1},
 			Violation: steps.NonOwnerUnlock, Expect: experiments.Sometimes,
@@ -35,7 +38,10 @@ var L03 = experiments.Experiment{
 			Name: "DEL", Expect: experiments.Sometimes, Strategy: "SET NX PX, DEL",
 			Run: clients.Interleaving(articlelock.PlainDEL, "A A A … B B A C C C B C B"),
 		},
-		{Name: "SETNX, whose key does not expire", Strategy: "naive SETNX", Run: clients.Interleaving(articlelock.SETNX, "A A A … B B A C C C B C B")},
+		{
+			Name: "SETNX, whose key does not expire", Strategy: "naive SETNX",
+			Run: clients.Interleaving(articlelock.SETNX, "A A A … B B A C C C B C B"),
+		},
 		{
 			Name: "comparison in the client", Expect: experiments.Sometimes,
 			Run: clients.Interleaving(articlelock.CompareInClient, "A A A A … B B A C C C B C C B B"),

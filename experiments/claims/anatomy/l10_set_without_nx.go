@@ -25,7 +25,10 @@ var L10 = experiments.Experiment{
 		{Lock: articlelock.SETWithoutNX, Bounds: steps.Bounds{Clients: "AB"}, Violation: steps.LostUpdate, Expect: experiments.Sometimes},
 		{Lock: articlelock.IgnoredReply, Bounds: steps.Bounds{Clients: "AB"}, Violation: steps.LostUpdate, Expect: experiments.Sometimes},
 		{Lock: articlelock.Extend, Bounds: steps.Bounds{Clients: "ABC", Expiry: 1}, Violation: steps.Overwritten},
-		{Lock: articlelock.ExtendBySET, Bounds: steps.Bounds{Clients: "AB", Expiry: 1}, Violation: steps.Overwritten, Expect: experiments.Sometimes},
+		{
+			Lock: articlelock.ExtendBySET, Bounds: steps.Bounds{Clients: "AB", Expiry: 1},
+			Violation: steps.Overwritten, Expect: experiments.Sometimes,
+		},
 	},
 	Variants: []experiments.Variant{
 		{Name: "SET NX", Strategy: "SET NX PX", Anomaly: excluded, Run: clients.Interleaving(articlelock.Compare, bothRequest)},

@@ -28,7 +28,10 @@ var L12 = experiments.Experiment{
 	Schedule: experiments.Schedule{Takes: 15 * time.Second},
 	Check:    leftBehind,
 	Interleavings: []experiments.Interleavings{
-		{Lock: articlelock.Compare, Bounds: steps.Bounds{Clients: "AB", Lost: 1}, Violation: steps.LeftUntilExpiry, Expect: experiments.Sometimes},
+		{
+			Lock: articlelock.Compare, Bounds: steps.Bounds{Clients: "AB", Lost: 1},
+			Violation: steps.LeftUntilExpiry, Expect: experiments.Sometimes,
+		},
 		{Lock: articlelock.SETNX, Bounds: steps.Bounds{Clients: "AB", Lost: 1}, Violation: steps.OrphanedLock, Expect: experiments.Sometimes},
 		{Lock: articlelock.CompensatedByScript, Bounds: steps.Bounds{Clients: "ABC", Expiry: 1, Lost: 1}, Violation: steps.LeftUntilExpiry},
 		{Lock: articlelock.CompensatedByScript, Bounds: steps.Bounds{Clients: "ABC", Expiry: 1, Lost: 1}, Violation: steps.NonOwnerUnlock},

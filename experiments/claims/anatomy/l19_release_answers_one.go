@@ -21,7 +21,10 @@ var L19 = experiments.Experiment{
 		{Lock: articlelock.Compare, Bounds: steps.Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}, Violation: steps.FalseRelease},
 		{Lock: articlelock.RedissonOwnerFirst, Bounds: steps.Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}, Violation: steps.FalseRelease},
 		{Lock: steps.V3, Bounds: steps.Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}, Violation: steps.FalseRelease},
-		{Lock: articlelock.Redisson, Bounds: steps.Bounds{Clients: "AB", Expiry: 1}, Violation: steps.FalseRelease, Expect: experiments.Sometimes},
+		{
+			Lock: articlelock.Redisson, Bounds: steps.Bounds{Clients: "AB", Expiry: 1},
+			Violation: steps.FalseRelease, Expect: experiments.Sometimes,
+		},
 	},
 	Variants: []experiments.Variant{
 		{Name: "released in time", Run: clients.Interleaving(articlelock.Redisson, "A A B A A …")},

@@ -28,6 +28,9 @@ var L20 = experiments.Experiment{
 			Name: "two clients see it ended", Expect: experiments.Sometimes,
 			Run: clients.Interleaving(articlelock.GetSet, "A A A† … B B C C B C B C B C B C C"),
 		},
-		{Name: "clocks an hour apart", Expect: experiments.Sometimes, Run: clients.Interleaving(articlelock.GetSetApart, "A A B B B B A B A A B B")},
+		{
+			Name: "clocks an hour apart", Expect: experiments.Sometimes,
+			Run: clients.Interleaving(articlelock.GetSetApart, "A A B B B B A B A A B B"),
+		},
 	},
 }
