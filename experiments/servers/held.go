@@ -109,15 +109,12 @@ func heldOf(ctx context.Context, client *redis.Client, prefix string, names []st
 			number, _ := texts[i].Uint64()
 			h.Owner, h.Token, channel = strings.Join(hashes[i].Val(), " "), number*lockstrategy.TokensPerGrant, redislock.ChannelOf(key)
 		}
-		if h.Owner != "" && expiries[i].Val() != noSuchKey { // else it is free, or became free between two answers
+		if h.Owner != "" && expiries[i].Val() != -2 { // else it is free, or became free between two answers (-2: there is no such key)
 			held, channels = append(held, h), append(channels, channel)
 		}
 	}
 	return held, channels, answered(err)
 }
-
-// noSuchKey is the reply of PTTL for a key that does not exist.
-const noSuchKey = -2 * time.Nanosecond
 
 // lockOf is the lock whose key of the last grant's number has this name.
 func lockOf(name string) string {

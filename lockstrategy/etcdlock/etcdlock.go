@@ -57,7 +57,7 @@ func New(client *clientv3.Client, timing lockstrategy.Timing) (*Lock, error) {
 // positionLease is for how long the position of a process that waits is kept without a sign of it. It is longer than an election.
 const positionLease = 5 * time.Second
 
-// retryPause lies between two requests that no server could answer.
+// retryPause is the pause after a request that no server could answer.
 const retryPause = 50 * time.Millisecond
 
 // Acquire takes the key, or the last position in its queue. Then it waits for the deletion of the key before its own, and looks whether its

@@ -39,7 +39,7 @@ func (r *Lock) Inspect(ctx context.Context, key string) (State, error) {
 		s.Held, s.Owner, s.Mine = true, name, strings.HasPrefix(name, r.keeper.Process+":")
 		s.Count, _ = strconv.Atoi(entries)
 	}
-	if !s.Held || expiry.Val() == noSuchKey { // it ended between the two questions
+	if !s.Held || expiry.Val() == -2 { // there is no such key: it ended between the two questions
 		return State{}, nil
 	}
 	return s, nil
@@ -59,6 +59,3 @@ func (r *Lock) ForceUnlock(ctx context.Context, key string) (bool, error) {
 	}
 	return freed > 0, nil
 }
-
-// noSuchKey is the reply of PTTL for a key that does not exist.
-const noSuchKey = -2 * time.Nanosecond

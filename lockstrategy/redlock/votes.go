@@ -53,7 +53,7 @@ type vote struct {
 // Get implements redsync's Pool.
 func (v *vote) Get(ctx context.Context) (redsyncredis.Conn, error) { return v.open(ctx) }
 
-// open returns a connection for one request, which begins now.
+// open returns a connection for one request, whose timeout begins now.
 func (v *vote) open(ctx context.Context) (ballot, error) {
 	request, cancel := context.WithTimeout(replies.SendOnce(context.WithoutCancel(ctx)), v.timeout)
 	conn, err := v.Pool.Get(request)
