@@ -65,11 +65,11 @@ style: ## Check line length (140), function length (40) and spelling of the Go c
 size: ## Count lines of Go without tests: total, some parts, and each package
 	@.ci/size
 
-PACKAGES := ./pview ./order ./history ./experiments ./ratelimit ./shop ./cache ./experiments/steps
+PACKAGES := ./pview ./order ./lab/history ./lab ./systems/ratelimit ./systems/shop ./systems/cache ./lab/explore
 
 mutants: export LAB_PARTS = all
-mutants: ## Check that a test fails for each change in internal/mutants/mutants.txt; MUTANTS=pview selects by name, OF=4 PART=1 runs a quarter, SEED=1 N=27 makes random changes instead
-	@$(if $(SEED),go run ./internal/mutants -seed $(SEED) -n $(or $(N),27) $(PACKAGES),go run ./internal/mutants -run "$(MUTANTS)" -of $(or $(OF),1) -part $(or $(PART),0) internal/mutants/mutants.txt)
+mutants: ## Check that a test fails for each change in tools/mutants/mutants.txt; MUTANTS=pview selects by name, OF=4 PART=1 runs a quarter, SEED=1 N=27 makes random changes instead
+	@$(if $(SEED),go run ./tools/mutants -seed $(SEED) -n $(or $(N),27) $(PACKAGES),go run ./tools/mutants -run "$(MUTANTS)" -of $(or $(OF),1) -part $(or $(PART),0) tools/mutants/mutants.txt)
 
 cross: ## Run go vet for macOS and Windows
 	GOOS=darwin go vet ./...
@@ -98,35 +98,35 @@ microbench: ## Run the Go benchmarks of the locks and of a page view in one proc
 	go test -run=NONE -bench=. -benchmem ./lockstrategy/... ./versions ./pview
 
 readme: ## Run the demo 30 times, the experiments of the workshop and each --help, and update README.md and docs (10 minutes); PART=help updates one part
-	go run ./internal/readme $(PART)
+	go run ./tools/readme $(PART)
 
 screenshot: ## Take the screenshots docs/img/scene.png and docs/img/report.png with Chromium
 	LAB_SCREENSHOT="$(CURDIR)/docs/img/scene.png" LAB_REQUIRE=all LAB_PARTS=page go test -count=1 -run=TestThePictureOfAScene ./cmd/app
-	LAB_SCREENSHOT="$(CURDIR)/docs/img/report.png" LAB_REQUIRE=all go test -count=1 -run=TestThePictureOfL11 ./report/html
+	LAB_SCREENSHOT="$(CURDIR)/docs/img/report.png" LAB_REQUIRE=all go test -count=1 -run=TestThePictureOfL11 ./lab/report/html
 
 faults: ## Break the containers one by one and write what users see to docs/faults.md (15 minutes); FAULTS=mysql selects by name
-	go run ./internal/faults $(FAULTS)
+	go run ./tools/faults $(FAULTS)
 
 twelve: ## Load twelve instances in containers with k6 and write what the supplier sees to docs/ratelimit.md (9 minutes)
-	go run ./internal/twelve
+	go run ./tools/twelve
 
 kubernetes: ## Start a Kubernetes cluster of three nodes, try every topology and a class, and write docs/kubernetes.md (25 minutes, plus 10 for the first build); KUBERNETES=sentinel or KUBERNETES=class runs one
-	go run ./internal/kubernetes $(KUBERNETES)
+	go run ./tools/kubernetes $(KUBERNETES)
 
 class: ## Generate a Kubernetes lab for each participant of a class, as in: make class N=25 HOST=192.168.1.20 TOPOLOGY=single
 	@deploy/kubernetes/participants "$(N)" "$(HOST)" $(TOPOLOGY)
 
 swarm: ## Deploy every topology to a Swarm of two engines, kill one engine, and update deploy/swarm/README.md (8 minutes); SWARM=sentinel runs one
-	go run ./internal/swarm $(SWARM)
+	go run ./tools/swarm $(SWARM)
 
 kubernetes-test: ## Test the manifests of deploy/kubernetes, which is a separate module
 	cd deploy/kubernetes && go vet ./... && go test -count=1 ./...
 
 libraries: ## Test lock libraries in four languages and write docs/libraries.md with their scorecards (an hour)
-	@go run ./internal/libraries
+	@go run ./tools/libraries
 
 library: ## Test one library, or one test of it, as in: make library NAME=redsync-five ROW=T18
-	@go run ./internal/libraries show "$(NAME)" $(ROW)
+	@go run ./tools/libraries show "$(NAME)" $(ROW)
 
 lab: ## Break every lock on purpose and judge the results; LAB="run L03" passes another command than "run --quick"
 	@$(APP) lab $(or $(LAB),run --quick)

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"locklab/internal/testenv"
-	"locklab/stack"
+	"locklab/lab/servers"
+	"locklab/lab/testenv"
 )
 
 // In a cluster on Kubernetes no replica is left on the node of its master, wherever the scheduler has put the replicas. On one node nothing
@@ -58,7 +58,7 @@ func TestReplicasAreApartFromTheirMasters(t *testing.T) {
 }
 
 // pairs are the nodes of Kubernetes of each master and its replica.
-func pairs(t *testing.T, top *stack.Topology) map[string]string {
+func pairs(t *testing.T, top *servers.Topology) map[string]string {
 	t.Helper()
 	on, of := map[string]string{}, map[string]string{}
 	for _, node := range top.Nodes {
@@ -91,7 +91,7 @@ func together(pairs map[string]string) (n int) {
 }
 
 // asked is the answer of a server to a command.
-func asked(t *testing.T, node *stack.Node, command ...string) string {
+func asked(t *testing.T, node *servers.Node, command ...string) string {
 	t.Helper()
 	host, port, _ := net.SplitHostPort(node.Addr)
 	cmd := exec.CommandContext(t.Context(), "redis-cli", append([]string{"-e", "-h", host, "-p", port}, command...)...)

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"locklab/internal/testenv"
+	"locklab/lab/testenv"
 )
 
 // clusterNodes are six servers that cluster-node.sh starts, as in containers.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/compose-spec/compose-go/v2/types"
 
-	"locklab/internal/testenv"
-	"locklab/stack/compose"
+	"locklab/lab/servers/compose"
+	"locklab/lab/testenv"
 )
 
 // everyTopology loads the files for each topology, with the backends and Prometheus, the default settings and none of the shell.

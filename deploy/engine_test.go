@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"locklab/internal/testenv"
+	"locklab/lab/testenv"
 )
 
 // killed starts a machine whose processes fork all the time, kills it, and prints how many are left.

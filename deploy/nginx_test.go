@@ -14,9 +14,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"locklab/experiments/burst"
-	"locklab/internal/testenv"
-	"locklab/stack/compose"
+	"locklab/lab/burst"
+	"locklab/lab/servers/compose"
+	"locklab/lab/testenv"
 )
 
 func TestMain(m *testing.M) { testenv.Main(m) }

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"locklab/handlers"
-	"locklab/internal/testenv"
+	"locklab/lab/testenv"
 )
 
 // The answer to an odd request, through nginx, compared with that of an instance.

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"locklab/internal/testenv"
-	"locklab/stack/compose"
+	"locklab/lab/servers/compose"
+	"locklab/lab/testenv"
 )
 
 // dockerOf puts a docker on the PATH that knows the containers of a lab which was started in a folder; without one there are none.

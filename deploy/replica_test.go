@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"locklab/internal/testenv"
+	"locklab/lab/testenv"
 )
 
 // A replica that starts again follows the master that a sentinel names, and no other one. A promoted replica follows nobody: its first

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"locklab/stack/compose"
+	"locklab/lab/servers/compose"
 )
 
 // copied is a checkout with the compose files alone.

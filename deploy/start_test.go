@@ -17,7 +17,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"locklab/handlers"
-	"locklab/internal/testenv"
+	"locklab/lab/testenv"
 	"locklab/order"
 	"locklab/pview"
 	"locklab/versions"

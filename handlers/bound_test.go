@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"locklab/handlers"
-	"locklab/internal/testenv"
+	"locklab/lab/testenv"
 )
 
 // paddedBody returns a body of n bytes that sets the counter to 1.

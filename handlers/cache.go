@@ -9,8 +9,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"locklab/cache"
-	"locklab/cache/variants"
+	"locklab/systems/cache"
+	"locklab/systems/cache/variants"
 )
 
 // Caches opens a cache variant by its name.

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"locklab/cache"
-	"locklab/cache/variants"
 	"locklab/handlers"
+	"locklab/systems/cache"
+	"locklab/systems/cache/variants"
 )
 
 // fakeCaches keeps items in memory, the same ones for every variant.

@@ -11,13 +11,13 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"locklab/cache"
-	"locklab/cache/variants"
 	"locklab/lockstrategy"
 	"locklab/order"
 	"locklab/pview"
-	"locklab/ratelimit"
-	"locklab/shop"
+	"locklab/systems/cache"
+	"locklab/systems/cache/variants"
+	"locklab/systems/ratelimit"
+	"locklab/systems/shop"
 	"locklab/versions"
 )
 

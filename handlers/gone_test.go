@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"locklab/internal/testenv"
+	"locklab/lab/testenv"
 )
 
 // A client that disconnects frees its place in the queue.

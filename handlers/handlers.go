@@ -23,7 +23,7 @@ import (
 	"locklab/lockstrategy/preflight"
 	"locklab/order"
 	"locklab/pview"
-	"locklab/shop"
+	"locklab/systems/shop"
 	"locklab/versions"
 )
 

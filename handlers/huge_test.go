@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"locklab/cache"
-	"locklab/cache/variants"
 	"locklab/handlers"
-	"locklab/internal/testenv"
+	"locklab/lab/testenv"
+	"locklab/systems/cache"
+	"locklab/systems/cache/variants"
 )
 
 // A key, an id, a query or a body that is huge gets a 4xx with a message, and nothing is stored. 10 MB are rejected before routing. 15 KB,

@@ -13,7 +13,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"locklab/ratelimit"
+	"locklab/systems/ratelimit"
 )
 
 // RateLimits configures the rate-limited calls to the supplier (A0).

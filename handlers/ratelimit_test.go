@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"locklab/handlers"
-	"locklab/ratelimit"
+	"locklab/systems/ratelimit"
 )
 
 // fakeSupplier keeps its log in memory.

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"locklab/handlers"
-	"locklab/internal/testenv"
+	"locklab/lab/testenv"
 	"locklab/lockstrategy"
 	"locklab/lockstrategy/localqueue"
 	"locklab/lockstrategy/session"

@@ -9,7 +9,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"locklab/shop"
+	"locklab/systems/shop"
 )
 
 // Headers of idempotency keys: the request's as in draft-ietf-httpapi-idempotency-key-header, the response's as in Stripe's API.

@@ -12,10 +12,10 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"locklab/handlers"
-	"locklab/internal/testenv"
+	"locklab/lab/testenv"
 	"locklab/lockstrategy"
 	"locklab/order"
-	"locklab/shop"
+	"locklab/systems/shop"
 )
 
 // withShop gives an instance a shop over SQLite and miniredis.

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"locklab/internal/testenv"
+	"locklab/lab/testenv"
 	"locklab/lockstrategy"
 	"locklab/lockstrategy/sqllock"
 	"locklab/order"

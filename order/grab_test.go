@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"locklab/internal/testenv"
+	"locklab/lab/testenv"
 	"locklab/order"
 )
 

@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"locklab/internal/testenv"
+	"locklab/lab/testenv"
 	"locklab/order"
 )
 

@@ -14,14 +14,14 @@ import (
 	"golang.org/x/sync/errgroup"
 	"gorm.io/gorm"
 
-	"locklab/cache"
-	"locklab/internal/testenv"
+	"locklab/internal/faultproxy"
+	"locklab/lab/servers"
+	"locklab/lab/testenv"
 	"locklab/lockstrategy"
 	"locklab/lockstrategy/sqllock"
 	"locklab/order"
-	"locklab/shop"
-	"locklab/stack"
-	"locklab/stack/faultproxy"
+	"locklab/systems/cache"
+	"locklab/systems/shop"
 )
 
 // instance is everything that an instance keeps in a database.
@@ -63,7 +63,7 @@ func (i instance) write(ctx context.Context, id, driver uint64) error {
 }
 
 // createForUser creates a database, and a user of it without administrative rights: a read-only server still lets an administrator write.
-func createForUser(t *testing.T, server *stack.Database, name string) (where string) {
+func createForUser(t *testing.T, server *servers.Database, name string) (where string) {
 	t.Helper()
 	for _, statement := range []string{
 		"CREATE DATABASE " + name, "CREATE USER IF NOT EXISTS app@127.0.0.1 IDENTIFIED BY '" + password + "'",
@@ -161,7 +161,7 @@ func queryText(t *testing.T, db *gorm.DB, query string) (value string) {
 }
 
 // newFailover starts two servers behind one address. The address leads to the first one, and to the second after switchOver.
-func newFailover(t *testing.T) (first, second *stack.Database, where string, switchOver func()) {
+func newFailover(t *testing.T) (first, second *servers.Database, where string, switchOver func()) {
 	t.Helper()
 	first, second = mariaDB(t), mariaDB(t)
 	createForUser(t, second, "shared")
@@ -233,8 +233,8 @@ func TestReadOnlyFailover(t *testing.T) {
 	if err := errors.Join(i.shop.Stock(t.Context(), 1, 100), i.write(t.Context(), 1, 1)); err != nil {
 		t.Error(err)
 	}
-	for server, want := range map[*stack.Database]int{first: 1, second: created} {
-		admin := openStore(t, strings.Replace("mysql:"+server.DSN, "/"+stack.DatabaseName, "/shared", 1), 0)
+	for server, want := range map[*servers.Database]int{first: 1, second: created} {
+		admin := openStore(t, strings.Replace("mysql:"+server.DSN, "/"+servers.DatabaseName, "/shared", 1), 0)
 		if n := queryText(t, admin.DB(), "SELECT COUNT(*) FROM orders"); n != fmt.Sprint(want) {
 			t.Errorf("a server has %s orders, want %d", n, want)
 		}
@@ -277,7 +277,7 @@ func TestNoWriteErrorsDropConnections(t *testing.T) {
 }
 
 // commitOnReadOnly returns the error of a COMMIT on a server that became read-only after the statement.
-func commitOnReadOnly(t *testing.T, s *order.Store, server *stack.Database) error {
+func commitOnReadOnly(t *testing.T, s *order.Store, server *servers.Database) error {
 	tx := s.DB().Begin()
 	if err := tx.Create(&order.Order{Status: order.Open, CreatedAt: time.Now()}).Error; err != nil {
 		t.Fatal(err)

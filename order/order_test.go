@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"locklab/internal/testenv"
+	"locklab/lab/servers"
+	"locklab/lab/testenv"
 	"locklab/order"
-	"locklab/stack"
 )
 
 func TestMain(m *testing.M) { testenv.Main(m) }
@@ -36,7 +36,7 @@ func onEachDatabase(t *testing.T, test func(t *testing.T, database newDatabase))
 func sqlite(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "orders.db") }
 
 // mariaDB starts a server whose user lab has a password.
-func mariaDB(t *testing.T) *stack.Database {
+func mariaDB(t *testing.T) *servers.Database {
 	t.Helper()
 	testenv.Needs(t, testenv.MariaDB)
 	server, err := testenv.Stack(t).MariaDB(testenv.Context(t))
@@ -48,7 +48,7 @@ func mariaDB(t *testing.T) *stack.Database {
 	return server
 }
 
-func createDatabase(t *testing.T, server *stack.Database) string {
+func createDatabase(t *testing.T, server *servers.Database) string {
 	t.Helper()
 	name := fmt.Sprintf("orders_%d", time.Now().UnixNano())
 	exec(t, server.DSN, "CREATE DATABASE "+name)

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"locklab/internal/testenv"
+	"locklab/lab/testenv"
 	"locklab/order"
 )
 

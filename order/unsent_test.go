@@ -11,7 +11,7 @@ import (
 	"gorm.io/gorm/logger"
 
 	"locklab/internal/tables"
-	"locklab/internal/testenv"
+	"locklab/lab/testenv"
 )
 
 // Without a connection nothing is sent, and the error says that nothing was written.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"locklab/internal/testenv"
+	"locklab/lab/testenv"
 	"locklab/pview"
 )
 

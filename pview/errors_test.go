@@ -11,7 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"locklab/internal/testenv"
+	"locklab/lab/testenv"
 	"locklab/pview"
 )
 

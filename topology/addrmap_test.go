@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"locklab/internal/testenv"
-	"locklab/stack/faultproxy"
+	"locklab/internal/faultproxy"
+	"locklab/lab/testenv"
 	"locklab/topology"
 )
 

@@ -10,12 +10,12 @@ import (
 
 	"google.golang.org/grpc"
 
-	"locklab/internal/testenv"
-	"locklab/stack"
+	"locklab/lab/servers"
+	"locklab/lab/testenv"
 	"locklab/topology"
 )
 
-func etcd(t *testing.T, settings ...string) *stack.Etcd {
+func etcd(t *testing.T, settings ...string) *servers.Etcd {
 	t.Helper()
 	testenv.Needs(t, testenv.Etcd)
 	e, err := testenv.Stack(t).Etcd(testenv.Context(t), 1, settings...)

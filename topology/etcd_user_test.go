@@ -13,7 +13,7 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
 
-	"locklab/internal/testenv"
+	"locklab/lab/testenv"
 	"locklab/topology"
 )
 

@@ -7,9 +7,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"locklab/internal/testenv"
-	"locklab/stack"
-	"locklab/stack/faultproxy"
+	"locklab/internal/faultproxy"
+	"locklab/lab/servers"
+	"locklab/lab/testenv"
 	"locklab/topology"
 )
 
@@ -36,7 +36,7 @@ func TestFailover(t *testing.T) {
 }
 
 // masterOf is the node that serves "key".
-func masterOf(t *testing.T, started *stack.Topology, r *topology.Redis) *stack.Node {
+func masterOf(t *testing.T, started *servers.Topology, r *topology.Redis) *servers.Node {
 	t.Helper()
 	addr := started.Nodes[0].Addr
 	if cluster, ok := r.Master.(*redis.ClusterClient); ok {

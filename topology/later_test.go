@@ -11,10 +11,10 @@ import (
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
 
+	"locklab/internal/faultproxy"
 	"locklab/internal/replies"
-	"locklab/internal/testenv"
-	"locklab/stack"
-	"locklab/stack/faultproxy"
+	"locklab/lab/servers"
+	"locklab/lab/testenv"
 	"locklab/topology"
 )
 
@@ -95,7 +95,7 @@ func TestACommandThatIsRefusedForLongSaysWhy(t *testing.T) {
 }
 
 // refused is how many commands the nodes have refused with an error of this kind.
-func refused(started *stack.Topology, code string) (n int64) {
+func refused(started *servers.Topology, code string) (n int64) {
 	for _, node := range started.Nodes {
 		n += node.Refused(context.Background(), code)
 	}
@@ -103,7 +103,7 @@ func refused(started *stack.Topology, code string) (n int64) {
 }
 
 // movingSlot begins to move the slot of a key.
-func movingSlot(t *testing.T, started *stack.Topology, key string) *stack.SlotMove {
+func movingSlot(t *testing.T, started *servers.Topology, key string) *servers.SlotMove {
 	t.Helper()
 	move, err := started.MoveSlot(testenv.Context(t), key)
 	if err != nil {
@@ -113,7 +113,7 @@ func movingSlot(t *testing.T, started *stack.Topology, key string) *stack.SlotMo
 }
 
 // each sends a command to every node.
-func each(t *testing.T, started *stack.Topology, command ...any) {
+func each(t *testing.T, started *servers.Topology, command ...any) {
 	t.Helper()
 	for _, node := range started.Nodes {
 		if err := node.WithClient(func(c *redis.Client) error { return c.Do(t.Context(), command...).Err() }); err != nil {
@@ -187,9 +187,9 @@ func TestMasterSlaveFindsThePromotedReplica(t *testing.T) {
 // second one: no command goes to it, although connections to it are open.
 func TestMasterSlaveLeavesALostMaster(t *testing.T) {
 	t.Parallel()
-	for name, lose := range map[string]func(t *testing.T, master *stack.Node){
-		"it dies":  func(_ *testing.T, master *stack.Node) { master.Kill() },
-		"it hangs": func(t *testing.T, master *stack.Node) { testenv.Pause(t, master) },
+	for name, lose := range map[string]func(t *testing.T, master *servers.Node){
+		"it dies":  func(_ *testing.T, master *servers.Node) { master.Kill() },
+		"it hangs": func(t *testing.T, master *servers.Node) { testenv.Pause(t, master) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -250,7 +250,7 @@ func TestMasterSlaveHasOneMaster(t *testing.T) {
 }
 
 // wantAllAt lets a client count over all of its connections.
-func wantAllAt(t *testing.T, client redis.UniversalClient, master *stack.Node) {
+func wantAllAt(t *testing.T, client redis.UniversalClient, master *servers.Node) {
 	t.Helper()
 	ctx := testenv.Context(t)
 	const times = 40

@@ -15,15 +15,15 @@ import (
 	"github.com/redis/go-redis/v9"
 	"gorm.io/gorm"
 
-	"locklab/internal/testenv"
-	"locklab/stack"
+	"locklab/lab/servers"
+	"locklab/lab/testenv"
 	"locklab/topology"
 )
 
 const tooMany = "ERR max number of clients"
 
 // refuseAll makes a Redis refuse each new client, and ends the connections that it has. It returns what ends that.
-func refuseAll(t *testing.T, node *stack.Node) (accept func()) {
+func refuseAll(t *testing.T, node *servers.Node) (accept func()) {
 	t.Helper()
 	client := redis.NewClient(&redis.Options{Addr: node.Addr, MaxRetries: -1})
 	admin := client.Conn() // the only connection that stays

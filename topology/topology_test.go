@@ -9,8 +9,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"locklab/internal/testenv"
-	"locklab/stack"
+	"locklab/lab/servers"
+	"locklab/lab/testenv"
 	"locklab/topology"
 )
 
@@ -32,8 +32,8 @@ func open(t *testing.T, cfg topology.Config) *topology.Redis {
 	return r
 }
 
-func config(started *stack.Topology) topology.Config {
-	return topology.Config{Kind: topology.Kind(started.Kind), Addrs: started.Addrs, SentinelMaster: stack.SentinelMaster}
+func config(started *servers.Topology) topology.Config {
+	return topology.Config{Kind: topology.Kind(started.Kind), Addrs: started.Addrs, SentinelMaster: servers.SentinelMaster}
 }
 
 func TestEveryTopologyReadsWhatItWrote(t *testing.T) {

@@ -3,8 +3,8 @@ package versions_test
 import (
 	"testing"
 
-	"locklab/internal/testenv"
-	"locklab/internal/testlocks"
+	"locklab/lab/testenv"
+	"locklab/lab/testenv/testlocks"
 	"locklab/versions"
 )
 

@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"locklab/internal/testenv"
-	"locklab/internal/testlocks"
+	"locklab/lab/servers"
+	"locklab/lab/testenv"
+	"locklab/lab/testenv/testlocks"
 	"locklab/lockstrategy"
-	"locklab/stack"
 	"locklab/topology"
 	"locklab/versions"
 )
@@ -54,13 +54,13 @@ func TestAServerComesBackAtAnotherAddress(t *testing.T) {
 }
 
 // movable starts servers that have names, and says how to reach them.
-func movable(t *testing.T, name, strategy string) (servers []*testenv.Moved, cfg topology.Config) {
+func movable(t *testing.T, name, strategy string) (moved []*testenv.Moved, cfg topology.Config) {
 	t.Helper()
 	var addrs []string // of all
 	if strategy == versions.NameRedis {
 		started := testenv.Topology(t, name)
-		cfg.Kind, cfg.Addrs, cfg.SentinelMaster = topology.Kind(name), started.Addrs, stack.SentinelMaster
-		addrs = append(stack.Addrs(started.Nodes), stack.Addrs(started.Sentinels)...)
+		cfg.Kind, cfg.Addrs, cfg.SentinelMaster = topology.Kind(name), started.Addrs, servers.SentinelMaster
+		addrs = append(servers.Addrs(started.Nodes), servers.Addrs(started.Sentinels)...)
 	} else {
 		cfg.Addrs = testlocks.Must(testenv.Stack(t).Start(testenv.Context(t), strategy, 1, true))(t).Addrs
 		addrs = cfg.Addrs
@@ -72,10 +72,10 @@ func movable(t *testing.T, name, strategy string) (servers []*testenv.Moved, cfg
 			addr, _, _ = strings.Cut(after, ")")
 		}
 		m := testenv.Named(t, fmt.Sprintf("%s-%d", name, i), addr)
-		servers, announced = append(servers, m), append(announced, addr+"="+m.Addr())
+		moved, announced = append(moved, m), append(announced, addr+"="+m.Addr())
 		named = strings.ReplaceAll(named, addr, m.Addr())
 	}
 	cfg.Addrs = strings.Fields(named)
 	cfg.Map = testlocks.Must(topology.ParseAddrMap(announced))(t)
-	return servers, cfg
+	return moved, cfg
 }

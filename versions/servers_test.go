@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"locklab/stack"
+	"locklab/lab/servers"
 	"locklab/topology"
 	"locklab/versions"
 )
@@ -27,7 +27,7 @@ func TestEveryServerCanBeConnectedAndStarted(t *testing.T) {
 		if connectError(name) == strings.ReplaceAll(connectError(unknown), unknown, name) {
 			t.Errorf("topology cannot connect to %s", name)
 		}
-		if _, known := stack.KindNamed(name); !known {
+		if _, known := servers.KindNamed(name); !known {
 			t.Errorf("stack cannot start %s", name)
 		}
 	}

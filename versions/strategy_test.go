@@ -14,7 +14,7 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/utils/tests"
 
-	"locklab/internal/testlocks"
+	"locklab/lab/testenv/testlocks"
 	"locklab/versions"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"locklab/internal/testenv"
+	"locklab/lab/testenv"
 )
 
 // A first build spends most of its time compiling. A package that embeds a client in a type, or instantiates a generic type, compiles the
@@ -14,7 +14,7 @@ import (
 func TestNoPackageCompilesTheMethodsOfAClient(t *testing.T) {
 	testenv.Slow(t)
 	const most = 200 // our largest type has 128
-	allowed := map[string]string{"locklab/cache": "github.com/maypok86/otter/v2.(*cache["}
+	allowed := map[string]string{"locklab/systems/cache": "github.com/maypok86/otter/v2.(*cache["}
 	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-export", "-f", "{{.ImportPath}} {{.Export}}", ".")
 	out, err := list.Output()
 	if err != nil {

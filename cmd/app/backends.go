@@ -9,9 +9,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"locklab/cache"
-	"locklab/cache/variants"
-	"locklab/shop"
+	"locklab/systems/cache"
+	"locklab/systems/cache/variants"
+	"locklab/systems/shop"
 	"locklab/topology"
 	"locklab/versions"
 )

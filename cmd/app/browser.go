@@ -9,7 +9,7 @@ import (
 	"os/exec"
 	"runtime"
 
-	"locklab/stack"
+	"locklab/lab/servers"
 )
 
 // openers lists the commands that open a URL on each operating system. The first one found is used.
@@ -35,7 +35,7 @@ func openBrowser(ctx context.Context, std streams, url string) {
 			continue
 		}
 		command := exec.CommandContext(context.WithoutCancel(ctx), opener[0], append(opener[1:], url)...)
-		command.SysProcAttr = stack.OwnProcessGroup() // Ctrl-C must not close the browser
+		command.SysProcAttr = servers.OwnProcessGroup() // Ctrl-C must not close the browser
 		if failed = command.Start(); failed == nil {
 			go func() { _ = command.Wait() }()
 			return

@@ -13,11 +13,11 @@ import (
 	"strings"
 	"time"
 
-	"locklab/experiments/burst"
-	"locklab/experiments/loadtool"
 	"locklab/internal/progress"
-	"locklab/report/terminal"
-	"locklab/stack/compose"
+	"locklab/lab/burst"
+	"locklab/lab/burst/loadtool"
+	"locklab/lab/report/terminal"
+	"locklab/lab/servers/compose"
 	"locklab/versions"
 )
 

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"locklab/experiments/burst"
-	"locklab/internal/testenv"
+	"locklab/lab/burst"
+	"locklab/lab/testenv"
 )
 
 // startPair starts two instances that share a Redis and a database, and returns the URL of their balancer.

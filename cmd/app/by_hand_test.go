@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"testing"
 
-	"locklab/internal/testenv"
+	"locklab/lab/testenv"
 )
 
 // Every block of docs/run-by-hand.md works on its own, and the last one stops everything. The test replaces the ports and the folder of the

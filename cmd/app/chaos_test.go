@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"locklab/experiments"
-	"locklab/experiments/services"
-	"locklab/history"
-	"locklab/internal/testenv"
+	"locklab/lab"
+	"locklab/lab/claims/services"
+	"locklab/lab/history"
+	"locklab/lab/testenv"
 	"locklab/topology"
 )
 
@@ -31,7 +31,7 @@ func TestNoFaultOfTheLockLosesAnUpdate(t *testing.T) {
 	withFailovers := services.Chaos{Version: "v3", For: chaosFor, Topology: topology.Sentinel}
 	for _, c := range []struct {
 		name   string
-		run    experiments.Scenario
+		run    lab.Scenario
 		check  func([]history.Event) []history.Violation
 		faults int // kinds
 	}{
@@ -43,8 +43,8 @@ func TestNoFaultOfTheLockLosesAnUpdate(t *testing.T) {
 			if c.name != "views" { // make test runs one case
 				testenv.Check(t, testenv.Whole)
 			}
-			e := experiments.Experiment{Variants: []experiments.Variant{{Name: "it", Run: c.run}}}
-			r := experiments.Run(t.Context(), e, experiments.Options{Trials: 1, Real: true, App: []string{self, "serve"}}).Record
+			e := lab.Experiment{Variants: []lab.Variant{{Name: "it", Run: c.run}}}
+			r := lab.Run(t.Context(), e, lab.Options{Trials: 1, Real: true, App: []string{self, "serve"}}).Record
 			if why := r.Variants[0].Trials[0].Err; why != "" {
 				t.Fatal(why)
 			}

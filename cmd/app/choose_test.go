@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"locklab/experiments/burst"
-	"locklab/internal/testenv"
+	"locklab/lab/burst"
+	"locklab/lab/testenv"
 	"locklab/versions"
 )
 

@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"locklab/experiments"
-	"locklab/experiments/claims"
-	"locklab/experiments/trialtest"
-	"locklab/internal/testenv"
-	"locklab/stack"
+	"locklab/lab"
+	"locklab/lab/claims"
+	"locklab/lab/servers"
+	"locklab/lab/testenv"
+	"locklab/lab/trialtest"
 )
 
 // kinds has one experiment on instances of each kind. `make test` runs only these. The tests of the demo send the same bursts to all
@@ -30,7 +30,7 @@ func TestClaimsOnInstances(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, e := range claims.All() {
-		number := experiments.Number(e.ID)
+		number := lab.Number(e.ID)
 		if !claims.OnInstances(e) || slices.Contains(shortened, number) {
 			continue
 		}
@@ -42,7 +42,7 @@ func TestClaimsOnInstances(t *testing.T) {
 			for _, need := range e.Needs {
 				testenv.Needs(t, testenv.ByName(string(need)))
 			}
-			options := experiments.Options{Trials: 1, Real: stack.RealRedis(), App: []string{self, "serve"}}
+			options := lab.Options{Trials: 1, Real: servers.RealRedis(), App: []string{self, "serve"}}
 			trialtest.AsExpected(t, trialtest.Sample(e, 3*time.Second), options)
 		})
 	}

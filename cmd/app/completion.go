@@ -9,8 +9,8 @@ import (
 	kongcompletion "github.com/jotaen/kong-completion"
 	"github.com/posener/complete"
 
-	"locklab/experiments"
-	"locklab/experiments/claims"
+	"locklab/lab"
+	"locklab/lab/claims"
 )
 
 // completionCommand prints the shell code that asks this program for completions.
@@ -65,7 +65,7 @@ func handleCompletion(parser *kong.Kong) {
 // experimentNumbers returns the short ids of all experiments, such as L03.
 func experimentNumbers(complete.Args) (all []string) {
 	for _, e := range claims.All() {
-		all = append(all, experiments.Number(e.ID))
+		all = append(all, lab.Number(e.ID))
 	}
 	return all
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"locklab/internal/testenv"
+	"locklab/lab/testenv"
 )
 
 // The database of v5 hangs or is unreachable while the instance runs. Each response comes in time and names the server. v5 recovers with

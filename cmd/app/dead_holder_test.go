@@ -13,8 +13,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"locklab/internal/testenv"
-	"locklab/stack/compose"
+	"locklab/lab/servers/compose"
+	"locklab/lab/testenv"
 )
 
 // flagDefault returns the default of a flag of app serve.

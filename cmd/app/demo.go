@@ -10,12 +10,12 @@ import (
 	"slices"
 	"time"
 
-	"locklab/experiments/burst"
 	"locklab/internal/progress"
-	"locklab/report/terminal"
-	"locklab/stack"
+	"locklab/lab/burst"
+	"locklab/lab/live"
+	"locklab/lab/report/terminal"
+	"locklab/lab/servers"
 	"locklab/versions"
-	"locklab/web"
 )
 
 type demoCommand struct {
@@ -36,7 +36,7 @@ const stackStartTimeout = time.Minute
 // demoNext returns what to try next. It suggests a cluster only if this machine has redis-server.
 func demoNext() string {
 	next := fmt.Sprintf("Next:    %s demo --keep                everything stays up, with curl lines to try\n", self())
-	if stack.RealRedis() {
+	if servers.RealRedis() {
 		next += fmt.Sprintf("         %s demo --topology cluster    the same over six Redis servers\n", self())
 	}
 	return next
@@ -52,7 +52,7 @@ func (c *demoCommand) validate() error {
 	if c.Topology != "single" && c.Embedded {
 		return usageErrorf("--embedded does not work with --topology %s, because miniredis supports only single; drop one of the two", c.Topology)
 	}
-	if err := stack.RedisServer.Missing(); err != nil && c.Topology != "single" {
+	if err := servers.RedisServer.Missing(); err != nil && c.Topology != "single" {
 		return unavailable(fmt.Errorf("--topology %s needs a real redis-server: %w", c.Topology, err))
 	}
 	return validateAddress("--listen", c.Listen)
@@ -60,16 +60,16 @@ func (c *demoCommand) validate() error {
 
 // warnOldRedis warns about a redis-server that is too old to be used, unless the user chose miniredis anyway.
 func warnOldRedis(say func(string), embedded bool) {
-	if err := stack.RedisServer.TooOld(); err != nil && !embedded {
+	if err := servers.RedisServer.TooOld(); err != nil && !embedded {
 		say(fmt.Sprintf("%v. Using miniredis instead.", err))
 	}
 }
 
 // checkVersion returns why v cannot run here right away. Building etcd first would take minutes.
 func checkVersion(v versions.Version) error {
-	err := stack.Missing(string(v.Needs))
-	if err == nil && v.Needs == versions.Etcd && !stack.EtcdIsThere() {
-		err = fmt.Errorf("etcd is missing (%s; demo --versions %s builds it)", stack.EtcdServer.Install(), v.Name)
+	err := servers.Missing(string(v.Needs))
+	if err == nil && v.Needs == versions.Etcd && !servers.EtcdIsThere() {
+		err = fmt.Errorf("etcd is missing (%s; demo --versions %s builds it)", servers.EtcdServer.Install(), v.Name)
 	}
 	return err
 }
@@ -78,7 +78,7 @@ func checkVersion(v versions.Version) error {
 func (c *demoCommand) prepare(ctx context.Context, std streams) (leftOut []string, err error) {
 	all, check := slices.Equal(c.Versions, []string{allVersions}), checkVersion
 	if !all {
-		check = func(v versions.Version) error { return stack.Missing(string(v.Needs)) }
+		check = func(v versions.Version) error { return servers.Missing(string(v.Needs)) }
 	}
 	c.Versions, leftOut, err = chooseVersions(c.Versions, "--versions", check)
 	if err == nil && !all && slices.Contains(versions.RequiredServers(c.Versions...), versions.Etcd) {
@@ -100,7 +100,7 @@ func (c *demoCommand) Run(ctx context.Context, std streams) (err error) {
 		return err
 	}
 	tell := progress.New(std.err)
-	s, err := stack.New()
+	s, err := servers.New()
 	if err != nil {
 		return unavailable(err)
 	}
@@ -134,7 +134,7 @@ func (c *demoCommand) Run(ctx context.Context, std streams) (err error) {
 
 // startAndSend starts the servers, the balancer, and instances of this binary, and sends the bursts. It fails unless all bursts were sent.
 func (c *demoCommand) startAndSend(
-	ctx context.Context, s *stack.Stack, tell *progress.Line,
+	ctx context.Context, s *servers.Stack, tell *progress.Line,
 ) (running burst.Running, result *burst.Results, err error) {
 	began := time.Now()
 	startCtx, cancel := context.WithTimeout(ctx, stackStartTimeout)
@@ -144,7 +144,7 @@ func (c *demoCommand) startAndSend(
 		return running, nil, err
 	}
 	service := burst.Service{
-		App: []string{self, "serve"}, Topology: c.Topology, Real: stack.RealRedis() && !c.Embedded,
+		App: []string{self, "serve"}, Topology: c.Topology, Real: servers.RealRedis() && !c.Embedded,
 		Servers:   versions.RequiredServers(slices.Concat(versions.DefaultNames(), c.Versions)...),
 		Instances: c.Instances, Think: c.Think, Listen: c.Listen,
 	}
@@ -172,7 +172,7 @@ const defaultStore = "store"
 
 // mountPage serves the live page at /ui/ of the balancer. It returns nil if other machines can reach the balancer, because anyone who can
 // open the page can start runs.
-func (c *demoCommand) mountPage(ctx context.Context, running burst.Running) (*web.Server, error) {
+func (c *demoCommand) mountPage(ctx context.Context, running burst.Running) (*live.Server, error) {
 	if !isLoopback(c.Listen) {
 		return nil, nil
 	}

@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"testing"
 
-	"locklab/internal/testenv"
+	"locklab/lab/testenv"
 )
 
 // However the demo ends, it leaves no process, port or file behind.

@@ -12,9 +12,9 @@ import (
 	"strings"
 	"testing"
 
-	"locklab/experiments"
-	"locklab/experiments/burst"
-	"locklab/internal/testenv"
+	"locklab/lab"
+	"locklab/lab/burst"
+	"locklab/lab/testenv"
 )
 
 // The demo keeps the promises of the README, on both engines.
@@ -161,10 +161,10 @@ func TestDemoPrintsTablesWithoutColourInAPipe(t *testing.T) {
 // The verdict decides the exit code, and the error has its reason.
 func TestTheVerdictIsTheExitStatus(t *testing.T) {
 	nowhere := streams{io.Discard, io.Discard}
-	for verdict, code := range map[experiments.Verdict]int{
-		experiments.AsExpected: 0, experiments.Unexpected: 1, experiments.Inconclusive: 2,
+	for verdict, code := range map[lab.Verdict]int{
+		lab.AsExpected: 0, lab.Unexpected: 1, lab.Inconclusive: 2,
 	} {
-		ran := &experiments.Results{Runs: make([]experiments.Result, 1), Verdict: verdict}
+		ran := &lab.Results{Runs: make([]lab.Result, 1), Verdict: verdict}
 		for what, err := range map[string]error{
 			"a verdict":       verdictError(verdict, "why"),
 			"demo, app burst": new(burstFlags).finish(&burst.Results{Verdict: verdict}, nowhere, "", func() {}),

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"locklab/internal/testenv"
-	"locklab/stack/compose"
+	"locklab/lab/servers/compose"
+	"locklab/lab/testenv"
 )
 
 // fakeDocker is a docker script that comes first on the PATH. The tests must never reach the real docker, because a lab may be up on this

@@ -11,10 +11,10 @@ import (
 
 	"github.com/compose-spec/compose-go/v2/types"
 
-	"locklab/internal/doctor"
 	"locklab/internal/progress"
-	"locklab/report/terminal"
-	"locklab/stack/compose"
+	"locklab/lab/doctor"
+	"locklab/lab/report/terminal"
+	"locklab/lab/servers/compose"
 )
 
 type doctorCommand struct {

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"locklab/internal/doctor"
-	"locklab/internal/testenv"
+	"locklab/lab/doctor"
+	"locklab/lab/testenv"
 )
 
 // composeDir contains docker-compose.yml.

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"locklab/internal/testenv"
-	"locklab/stack"
+	"locklab/lab/servers"
+	"locklab/lab/testenv"
 )
 
 // Redis hangs or dies while the instance runs. Each response comes in time and names the server. The client libraries print nothing outside
@@ -159,7 +159,7 @@ func TestTheServerOfALockGoesAway(t *testing.T) {
 			t.Parallel()
 			testenv.Slow(t)
 			server := start(t)
-			redis, isRedis := server.breakable.(*stack.Node)
+			redis, isRedis := server.breakable.(*servers.Node)
 			if !isRedis {
 				redis = testenv.Redis(t, false)
 			}
@@ -196,7 +196,7 @@ func TestTheServerOfALockGoesAway(t *testing.T) {
 }
 
 // wantGone checks that responses of version name the server that is gone, and that other versions work.
-func wantGone(t *testing.T, instance *stack.Instance, version, addr string) {
+func wantGone(t *testing.T, instance *servers.Instance, version, addr string) {
 	t.Helper()
 	for _, request := range []string{"POST /" + version + "/pview", "GET /readyz", "POST /" + version + "/pview"} {
 		method, path, _ := strings.Cut(request, " ")
@@ -214,7 +214,7 @@ func wantGone(t *testing.T, instance *stack.Instance, version, addr string) {
 }
 
 // measureView returns how long a page view without a lock takes.
-func measureView(t *testing.T, instance *stack.Instance) time.Duration {
+func measureView(t *testing.T, instance *servers.Instance) time.Duration {
 	t.Helper()
 	began := time.Now()
 	if status, _, body := ask(t, http.MethodPost, instance.URL+"/v0/pview"); status != http.StatusOK {
@@ -224,7 +224,7 @@ func measureView(t *testing.T, instance *stack.Instance) time.Duration {
 }
 
 // waitUntilWorking waits until page views of a version work and the instance is ready, and returns how long that took.
-func waitUntilWorking(t *testing.T, instance *stack.Instance, version string) time.Duration {
+func waitUntilWorking(t *testing.T, instance *servers.Instance, version string) time.Duration {
 	t.Helper()
 	began := time.Now()
 	for _, request := range []string{"POST /" + version + "/pview", "GET /readyz"} {

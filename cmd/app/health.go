@@ -7,7 +7,7 @@ import (
 	"net/url"
 	"time"
 
-	"locklab/experiments/burst"
+	"locklab/lab/burst"
 )
 
 // healthCommand asks an instance whether it is ready. Containers use it as their health check, because the image has no other program.

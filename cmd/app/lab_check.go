@@ -3,9 +3,9 @@ package main
 import (
 	"context"
 
-	"locklab/experiments/check"
-	"locklab/experiments/claims"
-	"locklab/report/terminal"
+	"locklab/lab/burst/check"
+	"locklab/lab/claims"
+	"locklab/lab/report/terminal"
 )
 
 type labCheckCommand struct {

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"locklab/internal/testenv"
+	"locklab/lab/testenv"
 )
 
-const loadtoolData = "../../experiments/loadtool/testdata/"
+const loadtoolData = "../../lab/burst/loadtool/testdata/"
 
 // jtl writes a result file of JMeter in which two users wrote the values 1 and value, and returns its name.
 func jtl(t *testing.T, version string, value, final int) string {

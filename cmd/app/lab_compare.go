@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"locklab/experiments/claims"
 	"locklab/internal/marked"
-	"locklab/report/compare"
+	"locklab/lab/claims"
+	"locklab/lab/report/compare"
 )
 
 type labCompareCommand struct {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"locklab/report/compare"
+	"locklab/lab/report/compare"
 )
 
 // Without a benchmark run, the page keeps the numbers of an earlier one.

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 
-	"locklab/experiments"
-	"locklab/experiments/claims"
-	"locklab/experiments/steps"
 	"locklab/internal/progress"
-	"locklab/report/terminal"
+	"locklab/lab"
+	"locklab/lab/claims"
+	"locklab/lab/explore"
+	"locklab/lab/report/terminal"
 )
 
 type labExploreCommand struct {
@@ -25,9 +25,9 @@ const maxEvents = 3
 
 func (c *labExploreCommand) Run(ctx context.Context, std streams) error {
 	e, err := claims.All().Find(c.ID)
-	given := c.bounds(steps.Bounds{})
+	given := c.bounds(explore.Bounds{})
 	switch played := len(e.Played()) > 0; {
-	case played && given != (steps.Bounds{}):
+	case played && given != (explore.Bounds{}):
 		return usageErrorf("the interleavings of %s are fixed; drop --clients, --deaths, --expiries and --lost", e.ID)
 	case !played:
 		e, err = findWithSteps(c.ID)
@@ -42,7 +42,7 @@ func (c *labExploreCommand) Run(ctx context.Context, std streams) error {
 		return err
 	}
 	tell := progress.New(std.err)
-	result, err := e.ExploreAll(ctx, c.bounds, func(now experiments.Exploring) {
+	result, err := e.ExploreAll(ctx, c.bounds, func(now lab.Exploring) {
 		tell.Weighted(now.Number, now.All, 0, now.String()) // no estimate: locks take very different times
 	})
 	tell.Done()
@@ -66,14 +66,14 @@ func (c *labExploreCommand) Run(ctx context.Context, std streams) error {
 }
 
 // bounds returns b with the bounds that flags set.
-func (c *labExploreCommand) bounds(b steps.Bounds) steps.Bounds {
+func (c *labExploreCommand) bounds(b explore.Bounds) explore.Bounds {
 	b.Clients = cmp.Or(c.Clients, b.Clients)
 	b.Deaths, b.Expiry, b.Lost = *cmp.Or(c.Deaths, &b.Deaths), *cmp.Or(c.Expiries, &b.Expiry), *cmp.Or(c.Lost, &b.Lost)
 	return b
 }
 
 // findWithSteps finds an experiment whose locks are lists of steps.
-func findWithSteps(id string) (experiments.Experiment, error) {
+func findWithSteps(id string) (lab.Experiment, error) {
 	e, err := claims.All().Find(id)
 	if err == nil {
 		err = e.WithSteps(claims.All())

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"locklab/internal/testenv"
+	"locklab/lab/testenv"
 )
 
 func TestLabExplore(t *testing.T) {

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"locklab/experiments"
-	"locklab/experiments/claims"
-	"locklab/report/terminal"
+	"locklab/lab"
+	"locklab/lab/claims"
+	"locklab/lab/report/terminal"
 )
 
 type labListCommand struct {
@@ -14,13 +14,13 @@ type labListCommand struct {
 }
 
 type listEntry struct {
-	ID      string             `json:"id"`
-	Article string             `json:"article"`
-	Title   string             `json:"title"`
-	Claim   string             `json:"claim"`
-	Needs   []experiments.Need `json:"needs"`
-	Slow    bool               `json:"slow"`
-	Takes   float64            `json:"takes_s"` // an estimate
+	ID      string     `json:"id"`
+	Article string     `json:"article"`
+	Title   string     `json:"title"`
+	Claim   string     `json:"claim"`
+	Needs   []lab.Need `json:"needs"`
+	Slow    bool       `json:"slow"`
+	Takes   float64    `json:"takes_s"` // an estimate
 }
 
 func (c *labListCommand) Run(std streams) error {
@@ -29,7 +29,7 @@ func (c *labListCommand) Run(std streams) error {
 		list := make([]listEntry, len(all))
 		for i, e := range all {
 			list[i] = listEntry{
-				e.ID, strings.Join(e.Articles, ", "), e.Title, e.Claim, append([]experiments.Need{}, e.Needs...), e.Slow, e.Takes.Seconds(),
+				e.ID, strings.Join(e.Articles, ", "), e.Title, e.Claim, append([]lab.Need{}, e.Needs...), e.Slow, e.Takes.Seconds(),
 			}
 		}
 		return std.json(list)

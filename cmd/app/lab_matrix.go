@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"locklab/experiments/claims"
 	"locklab/internal/marked"
-	"locklab/report/matrix"
+	"locklab/lab/claims"
+	"locklab/lab/report/matrix"
 )
 
 type labMatrixCommand struct {

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"locklab/experiments"
-	"locklab/experiments/claims"
-	"locklab/report/pages"
+	"locklab/lab"
+	"locklab/lab/claims"
+	"locklab/lab/report/pages"
 )
 
 type labPagesCommand struct {
@@ -54,17 +54,17 @@ type savedRuns struct {
 
 // load returns the newest run of each experiment, judged again. A store that does not exist has no runs. If mustHave is set, that is an
 // error: pages without runs would lose the results of earlier ones.
-func (s savedRuns) load(mustHave bool) (all []experiments.Saved, err error) {
+func (s savedRuns) load(mustHave bool) (all []lab.Saved, err error) {
 	switch info, err := os.Stat(s.Store); {
 	case err != nil && !os.IsNotExist(err):
 		return nil, unavailable(err)
 	case err == nil && !info.IsDir():
 		return nil, unavailable(fmt.Errorf("%s is not a folder; set --store to a folder with saved runs", s.Store))
 	}
-	for _, dir := range experiments.Runs(s.Store) {
+	for _, dir := range lab.Runs(s.Store) {
 		all = append(all, claims.All().Rejudge(dir))
 	}
-	usable := func(run experiments.Saved) bool { // s.Store may be the folder of a single run
+	usable := func(run lab.Saved) bool { // s.Store may be the folder of a single run
 		return run.Record.Experiment != "" && filepath.Dir(filepath.Dir(run.Dir)) == filepath.Clean(s.Store)
 	}
 	if mustHave && !slices.ContainsFunc(all, usable) {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"locklab/internal/testenv"
+	"locklab/lab/testenv"
 )
 
 // Without runs nothing is written, because pages would lose the results of earlier runs.

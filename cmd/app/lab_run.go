@@ -11,12 +11,12 @@ import (
 	"strings"
 	"time"
 
-	"locklab/experiments"
-	"locklab/experiments/claims"
-	"locklab/report/html"
-	"locklab/report/terminal"
-	"locklab/stack"
-	"locklab/stack/compose"
+	"locklab/lab"
+	"locklab/lab/claims"
+	"locklab/lab/report/html"
+	"locklab/lab/report/terminal"
+	"locklab/lab/servers"
+	"locklab/lab/servers/compose"
 )
 
 type labRunCommand struct {
@@ -62,7 +62,7 @@ func (c *labRunCommand) Run(ctx context.Context, std streams) error {
 	if err != nil {
 		return usageErrorf("%w", err)
 	}
-	result := &experiments.Results{Build: build(), Elsewhere: "only with redis-server"}
+	result := &lab.Results{Build: build(), Elsewhere: "only with redis-server"}
 	if c.On == onDocker {
 		result.Elsewhere = "only on processes"
 	}
@@ -77,7 +77,7 @@ func (c *labRunCommand) Run(ctx context.Context, std streams) error {
 	}
 	options, err := c.options()
 	if err == nil {
-		options.Pace, err = experiments.MeasurePace(ctx)
+		options.Pace, err = lab.MeasurePace(ctx)
 	}
 	if err := commandError(ctx, err, "no experiment was begun"); err != nil {
 		return err
@@ -85,26 +85,26 @@ func (c *labRunCommand) Run(ctx context.Context, std streams) error {
 	fmt.Fprintf(std.err, "Pace: %s.\n", screen(std.err).Fit(options.Pace.String(), 6))
 	result.Seed, result.Redis, result.Pace, result.Command = options.Seed, options.Engine(), options.Pace, c.reproduce(options.Seed)
 	began, tell := time.Now(), terminal.NewProgress(std.err, wantsColour(std.err), chosen, c.Parallel, options)
-	result.Runs = experiments.RunAll(ctx, chosen, c.Parallel, func(e experiments.Experiment) experiments.Result {
+	result.Runs = lab.RunAll(ctx, chosen, c.Parallel, func(e lab.Experiment) lab.Result {
 		mine := options
 		mine.Command, mine.Tell = c.reproduceOne(e, options), tell.Tell
-		return experiments.Run(ctx, e, mine)
+		return lab.Run(ctx, e, mine)
 	})
 	tell.Done()
-	result.Took, result.Verdict = time.Since(began).Seconds(), experiments.WorstOf(result.Runs)
+	result.Took, result.Verdict = time.Since(began).Seconds(), lab.WorstOf(result.Runs)
 	return c.finish(ctx, result, std)
 }
 
 // prepare does the slow work before the first trial: it checks that the store is writable, and builds etcd if that is missing.
-func (c *labRunCommand) prepare(ctx context.Context, chosen []experiments.Experiment, say func(string)) error {
+func (c *labRunCommand) prepare(ctx context.Context, chosen []lab.Experiment, say func(string)) error {
 	warnOldRedis(say, c.Embedded || c.On == onDocker)
-	if err := experiments.LeftOut(chosen); err != nil && os.Getenv("LAB_REQUIRE") == "all" {
+	if err := lab.LeftOut(chosen); err != nil && os.Getenv("LAB_REQUIRE") == "all" {
 		return fmt.Errorf("LAB_REQUIRE=all requires every variant: %w", err)
 	}
-	if err := experiments.Probe(c.Out); err != nil {
+	if err := lab.Probe(c.Out); err != nil {
 		return err
 	}
-	if c.On == onDocker || !experiments.Uses(chosen, experiments.Etcd) || stack.EtcdServer.Missing() != nil {
+	if c.On == onDocker || !lab.Uses(chosen, lab.Etcd) || servers.EtcdServer.Missing() != nil {
 		return nil
 	}
 	err := prepareEtcd(ctx, say)
@@ -117,7 +117,7 @@ func (c *labRunCommand) prepare(ctx context.Context, chosen []experiments.Experi
 
 // prepareEtcd builds etcd if it is missing. Call it before anything whose start has a time limit: a build takes minutes.
 func prepareEtcd(ctx context.Context, say func(string)) error {
-	return stack.PrepareEtcd(ctx, func() {
+	return servers.PrepareEtcd(ctx, func() {
 		say("etcd is not on the PATH. Building it now; this takes a few minutes, once.")
 	})
 }
@@ -125,8 +125,8 @@ func prepareEtcd(ctx context.Context, say func(string)) error {
 // keepRunnable returns the experiments that can run with --on and --embedded, and the ids of the others. It fails if a program that they
 // need is missing.
 func (c *labRunCommand) keepRunnable(
-	ctx context.Context, chosen []experiments.Experiment, std streams,
-) (kept []experiments.Experiment, left []string, err error) {
+	ctx context.Context, chosen []lab.Experiment, std streams,
+) (kept []lab.Experiment, left []string, err error) {
 	kept = chosen
 	switch {
 	case c.On == onDocker:
@@ -140,7 +140,7 @@ func (c *labRunCommand) keepRunnable(
 	if c.On == onDocker {
 		return kept, left, c.checkContainers(ctx, std)
 	}
-	if err := c.checkPrograms(kept, stack.RealRedis()); err != nil {
+	if err := c.checkPrograms(kept, servers.RealRedis()); err != nil {
 		return nil, nil, unavailable(err)
 	}
 	return kept, left, nil
@@ -157,14 +157,14 @@ func (c *labRunCommand) checkContainers(ctx context.Context, std streams) error 
 	return checkDocker(ctx, std, c.Dir, project, needsImage, "docker", "compose", "images")
 }
 
-func (c *labRunCommand) options() (o experiments.Options, err error) {
+func (c *labRunCommand) options() (o lab.Options, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return o, err
 	}
 	clock := uint64(time.Now().UnixNano()) % seedLimit
-	o = experiments.Options{
-		Trials: c.trials(0), Seed: *cmp.Or(c.Seed, &clock), Real: stack.RealRedis() && !c.Embedded,
+	o = lab.Options{
+		Trials: c.trials(0), Seed: *cmp.Or(c.Seed, &clock), Real: servers.RealRedis() && !c.Embedded,
 		App: []string{self, "serve"}, Build: build(), Quick: c.Quick, Store: c.Out,
 	}
 	if c.Quick {
@@ -178,14 +178,14 @@ func (c *labRunCommand) options() (o experiments.Options, err error) {
 }
 
 // finish writes the report, prints the results, and returns the error of the verdict.
-func (c *labRunCommand) finish(ctx context.Context, result *experiments.Results, std streams) error {
+func (c *labRunCommand) finish(ctx context.Context, result *lab.Results, std streams) error {
 	var reported error
 	result.Report, reported = html.Write(c.Out, result.Runs, claims.All())
 	err := errors.Join(printResult(std, c.JSON, result, terminal.Results), reported, result.NotSaved())
 	switch {
 	case ctx.Err() != nil:
 		return exitError{exitInterrupted, errors.Join(errors.New("interrupted: the recordings are saved, but without a verdict"), err)}
-	case result.Verdict == experiments.Unexpected && err != nil:
+	case result.Verdict == lab.Unexpected && err != nil:
 		return exitError{exitUnexpected, err}
 	case err != nil:
 		return unavailable(err)
@@ -208,9 +208,9 @@ func (c *labRunCommand) reproduce(seed uint64) string {
 }
 
 // reproduceOne returns the command line that repeats one experiment with as many trials as in this run.
-func (c *labRunCommand) reproduceOne(e experiments.Experiment, o experiments.Options) string {
+func (c *labRunCommand) reproduceOne(e lab.Experiment, o lab.Options) string {
 	trials := o.TrialsOf(e)
-	if trials == (experiments.Options{}).TrialsOf(e) {
+	if trials == (lab.Options{}).TrialsOf(e) {
 		trials = 0
 	}
 	return c.commandLine([]string{e.ID}, trials, o.Seed)

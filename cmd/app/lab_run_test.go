@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"locklab/experiments"
-	"locklab/internal/testenv"
+	"locklab/lab"
+	"locklab/lab/testenv"
 )
 
 // labRun runs experiments. It repeats an inconclusive run, up to three times, because the machine may be busy.
@@ -33,11 +33,11 @@ func TestReportOfTheStore(t *testing.T) {
 		args := append([]string{"lab", "run", "--embedded", "--trials=1", "--out=" + store, fmt.Sprintf("--seed=%d", 7000+i)}, ids...)
 		got := app(t.Context(), args...)
 		judged := got.code == exitOK || got.code == exitInconclusive // inconclusive on a busy machine
-		if !judged || !strings.Contains(got.out, "Report:  "+filepath.Join(store, experiments.ReportFile)) {
+		if !judged || !strings.Contains(got.out, "Report:  "+filepath.Join(store, lab.ReportFile)) {
 			t.Fatalf("exit %d: %s%s", got.code, got.err, got.out)
 		}
 	}
-	text, err := os.ReadFile(filepath.Join(store, experiments.ReportFile))
+	text, err := os.ReadFile(filepath.Join(store, lab.ReportFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestReportOfTheStore(t *testing.T) {
 		}
 		last = at
 	}
-	own, err := os.ReadFile(filepath.Join(store, "L03-foreign-unlock", "latest", experiments.ReportFile))
+	own, err := os.ReadFile(filepath.Join(store, "L03-foreign-unlock", "latest", lab.ReportFile))
 	if err != nil || strings.Contains(string(own), "L10-set-without-nx") || !strings.Contains(string(own), "--seed 7001") {
 		t.Errorf("the report of the run has other runs, or is not of the newest one: %v", err)
 	}
@@ -63,7 +63,7 @@ func TestReportOfTheStore(t *testing.T) {
 
 // The command that repeats one experiment of a group uses as many trials as the group did.
 func TestReproduce(t *testing.T) {
-	usual, seldom := experiments.Experiment{ID: "X01"}, experiments.Experiment{ID: "X02", Schedule: experiments.Schedule{Trials: 1}}
+	usual, seldom := lab.Experiment{ID: "X01"}, lab.Experiment{ID: "X02", Schedule: lab.Schedule{Trials: 1}}
 	for _, c := range []struct {
 		command            labRunCommand
 		all, usual, seldom string

@@ -13,12 +13,12 @@ import (
 	"strconv"
 	"time"
 
-	"locklab/experiments"
-	"locklab/experiments/burst"
-	"locklab/experiments/claims"
-	"locklab/stack"
+	"locklab/lab"
+	"locklab/lab/burst"
+	"locklab/lab/claims"
+	"locklab/lab/live"
+	"locklab/lab/servers"
 	"locklab/versions"
-	"locklab/web"
 )
 
 type labServeCommand struct {
@@ -85,13 +85,13 @@ func isLoopback(addr string) bool {
 }
 
 // checkExperiment returns why e cannot run here, or nil if it can.
-func (c *labServeCommand) checkExperiment(e experiments.Experiment) error {
-	one := []experiments.Experiment{e}
+func (c *labServeCommand) checkExperiment(e lab.Experiment) error {
+	one := []lab.Experiment{e}
 	if c.Embedded {
 		_, _, err := selection{IDs: []string{e.ID}}.keepEmbedded(one)
 		return err
 	}
-	return experiments.Missing(one)
+	return lab.Missing(one)
 }
 
 // pageThink is how long a driver waits between reading and writing an order in a burst of the page, as in the demo.
@@ -106,16 +106,16 @@ func runnableVersions() []string {
 }
 
 // ownInstances returns a function that starts two instances of program. It passes their stack, which must be closed at the end, to keep.
-func (c *labServeCommand) ownInstances(program string, keep func(*stack.Stack)) startFunc {
+func (c *labServeCommand) ownInstances(program string, keep func(*servers.Stack)) startFunc {
 	service := burst.Service{
-		App: []string{program, "serve"}, Topology: c.Topology, Real: stack.RealRedis() && !c.Embedded,
+		App: []string{program, "serve"}, Topology: c.Topology, Real: servers.RealRedis() && !c.Embedded,
 		Servers: versions.RequiredServers(runnableVersions()...),
 		Proxied: c.Cut && c.Topology != "cluster", Instances: 2, Named: true, Think: pageThink, Listen: "127.0.0.1:0",
 	}
 	return func(ctx context.Context, tell func(string)) (burst.Running, error) {
 		ctx, cancel := context.WithTimeout(ctx, stackStartTimeout)
 		defer cancel()
-		s, err := stack.New()
+		s, err := servers.New()
 		if err != nil {
 			return burst.Running{}, err
 		}
@@ -137,11 +137,11 @@ func (c *labServeCommand) remoteInstances(ctx context.Context, tell func(string)
 }
 
 // newClass returns the class if --class is set, and nil otherwise. addr is the address of the page.
-func (c *labServeCommand) newClass(addr net.Addr) *web.Class {
+func (c *labServeCommand) newClass(addr net.Addr) *live.Class {
 	if !c.Class {
 		return nil
 	}
-	return &web.Class{Token: cmp.Or(c.TrainerToken, rand.Text()), Address: cmp.Or(c.Address, lanAddr(addr))}
+	return &live.Class{Token: cmp.Or(c.TrainerToken, rand.Text()), Address: cmp.Or(c.Address, lanAddr(addr))}
 }
 
 // lanAddr returns the address at which other machines reach a server that listens on addr, if this machine has one.
@@ -159,16 +159,16 @@ func lanAddr(addr net.Addr) string {
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(tcp.Port))
 }
 
-// startFunc starts or finds the instances that bursts go to: see [web.Config].
+// startFunc starts or finds the instances that bursts go to: see [live.Config].
 type startFunc = func(ctx context.Context, tell func(what string)) (burst.Running, error)
 
 // newPage returns a live page that gets its instances from start.
-func (c *labServeCommand) newPage(ctx context.Context, class *web.Class, start startFunc) (*web.Server, error) {
+func (c *labServeCommand) newPage(ctx context.Context, class *live.Class, start startFunc) (*live.Server, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, unavailable(err)
 	}
-	pace, err := experiments.MeasurePace(ctx)
+	pace, err := lab.MeasurePace(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -177,13 +177,13 @@ func (c *labServeCommand) newPage(ctx context.Context, class *web.Class, start s
 	if c.URL == "" {
 		runnable = runnableVersions()
 	}
-	return web.New(ctx, web.Config{
+	return live.New(ctx, live.Config{
 		Catalogue: claims.All(), Store: c.Out, Program: self(), Class: class,
-		Options: experiments.Options{Real: stack.RealRedis() && !c.Embedded, App: []string{program, "serve"}, Build: build(), Pace: pace},
+		Options: lab.Options{Real: servers.RealRedis() && !c.Embedded, App: []string{program, "serve"}, Build: build(), Pace: pace},
 		Missing: c.checkExperiment, Command: run.reproduceOne, StepCommand: stepCommand, Service: start,
 		Remote: c.URL != "", Versions: runnable,
-		Prepare: func(ctx context.Context, e experiments.Experiment, tell func(what string)) {
-			_ = run.prepare(ctx, []experiments.Experiment{e}, tell) // without etcd, a variant is inconclusive and says why
+		Prepare: func(ctx context.Context, e lab.Experiment, tell func(what string)) {
+			_ = run.prepare(ctx, []lab.Experiment{e}, tell) // without etcd, a variant is inconclusive and says why
 		},
 	})
 }
@@ -193,7 +193,7 @@ func (c *labServeCommand) Run(ctx context.Context, std streams) (err error) {
 	if err := c.validate(); err != nil {
 		return err
 	}
-	if err := experiments.Probe(c.Out); err != nil {
+	if err := lab.Probe(c.Out); err != nil {
 		return unavailable(err)
 	}
 	warnOldRedis(std.say, c.Embedded)
@@ -206,13 +206,13 @@ func (c *labServeCommand) Run(ctx context.Context, std streams) (err error) {
 		return unavailable(fmt.Errorf("--listen %s: %w; use another port, or 0 for a free one", c.Listen, err))
 	}
 	defer listener.Close()
-	var kept *stack.Stack
+	var kept *servers.Stack
 	defer func() {
 		if kept != nil {
 			err = errors.Join(err, kept.Close())
 		}
 	}()
-	class, start := c.newClass(listener.Addr()), c.ownInstances(program, func(s *stack.Stack) { kept = s })
+	class, start := c.newClass(listener.Addr()), c.ownInstances(program, func(s *servers.Stack) { kept = s })
 	if c.URL != "" {
 		start = c.remoteInstances
 	}
@@ -229,7 +229,7 @@ func (c *labServeCommand) Run(ctx context.Context, std streams) (err error) {
 	return servePage(ctx, listener, page)
 }
 
-func printAddresses(std streams, addr string, class *web.Class) {
+func printAddresses(std streams, addr string, class *live.Class) {
 	fmt.Fprintf(std.out, "Live page:     http://%s/ui/\n", addr)
 	if class != nil {
 		fmt.Fprintf(std.out, "Participants:  http://%s/ui/join\nTrainer:       http://%s/ui/trainer\nTrainer token: %s\n",
@@ -239,7 +239,7 @@ func printAddresses(std streams, addr string, class *web.Class) {
 }
 
 // servePage serves page until ctx ends. It returns when everything that the page started has ended.
-func servePage(ctx context.Context, listener net.Listener, page *web.Server) error {
+func servePage(ctx context.Context, listener net.Listener, page *live.Server) error {
 	server := &http.Server{Handler: page.Handler(), ReadHeaderTimeout: 10 * time.Second}
 	context.AfterFunc(ctx, func() { _ = server.Close() })
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {

@@ -20,8 +20,8 @@ import (
 	"testing"
 	"time"
 
-	"locklab/internal/testenv"
-	"locklab/internal/testenv/chrome"
+	"locklab/lab/testenv"
+	"locklab/lab/testenv/chrome"
 )
 
 // watcher reads the events of the page as a browser does.

@@ -23,8 +23,8 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"locklab/internal/testenv"
-	"locklab/internal/testenv/chrome"
+	"locklab/lab/testenv"
+	"locklab/lab/testenv/chrome"
 )
 
 // livePage starts app lab serve as a process and returns its URL. The process gets a Ctrl-C at the end of the test.

@@ -12,8 +12,8 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"locklab/internal/testenv"
-	"locklab/internal/testenv/chrome"
+	"locklab/lab/testenv"
+	"locklab/lab/testenv/chrome"
 )
 
 // post sends a form and returns the status and the body of the response.

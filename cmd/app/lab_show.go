@@ -3,8 +3,8 @@ package main
 import (
 	"fmt"
 
-	"locklab/experiments/claims"
-	"locklab/report/terminal"
+	"locklab/lab/claims"
+	"locklab/lab/report/terminal"
 )
 
 type labShowCommand struct {

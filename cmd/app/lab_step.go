@@ -7,9 +7,9 @@ import (
 	"io"
 	"os"
 
-	"locklab/experiments"
-	"locklab/experiments/steps"
-	"locklab/report/terminal"
+	"locklab/lab"
+	"locklab/lab/explore"
+	"locklab/lab/report/terminal"
 )
 
 type labStepCommand struct {
@@ -24,9 +24,9 @@ func (c *labStepCommand) Run(ctx context.Context, std streams) error {
 }
 
 // stepCommand returns the command line that plays moves.
-func stepCommand(e experiments.Experiment, lock, clients string, moves []steps.Move) string {
-	number := experiments.Number(e.ID)
-	return fmt.Sprintf("%s lab step %s --lock %q --clients %s --moves %q", self(), number, lock, clients, steps.Text(moves))
+func stepCommand(e lab.Experiment, lock, clients string, moves []explore.Move) string {
+	number := lab.Number(e.ID)
+	return fmt.Sprintf("%s lab step %s --lock %q --clients %s --moves %q", self(), number, lock, clients, explore.Text(moves))
 }
 
 // play plays the moves of the flag, or asks for moves and reads them from in.
@@ -39,12 +39,12 @@ func (c *labStepCommand) play(ctx context.Context, in io.Reader, std streams) (e
 	if err != nil {
 		return usageErrorf("--lock %w", err)
 	}
-	moves, err := steps.Parse(c.Moves)
+	moves, err := explore.Parse(c.Moves)
 	if err != nil {
 		return usageErrorf("--moves: %w", err)
 	}
 	clients := c.Clients
-	for _, name := range steps.Names(moves) {
+	for _, name := range explore.Names(moves) {
 		switch {
 		case name > 'C':
 			return usageErrorf("--moves has a client %c; the clients are A, B and C", name)
@@ -52,15 +52,15 @@ func (c *labStepCommand) play(ctx context.Context, in io.Reader, std streams) (e
 			clients = "ABC"
 		}
 	}
-	play, err := steps.NewPlay(lock, clients)
+	play, err := explore.NewPlay(lock, clients)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, play.Close()) }()
-	game := &terminal.Game{Play: play, Out: std.out, Screen: screen(std.out), Reproduce: func(moves []steps.Move) string {
+	game := &terminal.Game{Play: play, Out: std.out, Screen: screen(std.out), Reproduce: func(moves []explore.Move) string {
 		return stepCommand(e, lock.Name, clients, moves)
 	}}
-	game.Begin(experiments.Number(e.ID)+" · "+e.Title, lock, e.Locks())
+	game.Begin(lab.Number(e.ID)+" · "+e.Title, lock, e.Locks())
 	if c.Moves == "" && game.Ask(ctx, in) != nil {
 		return exitError{exitInterrupted, errors.New("interrupted")}
 	}

@@ -11,14 +11,14 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"locklab/experiments"
-	"locklab/experiments/burst"
-	"locklab/experiments/check"
-	"locklab/experiments/claims"
-	"locklab/internal/doctor"
-	"locklab/internal/testenv"
-	"locklab/report/outcome"
-	"locklab/report/terminal"
+	"locklab/lab"
+	"locklab/lab/burst"
+	"locklab/lab/burst/check"
+	"locklab/lab/claims"
+	"locklab/lab/doctor"
+	"locklab/lab/report/outcome"
+	"locklab/lab/report/terminal"
+	"locklab/lab/testenv"
 )
 
 func TestLabList(t *testing.T) {
@@ -52,13 +52,13 @@ func TestTextFitsTheTerminal(t *testing.T) {
 	for _, e := range claims.All() {
 		e.Drawing, e.Variants = "", nil
 		wantNarrow(e.ID, terminal.Experiment(e, "app", narrow))
-		claim, _, _ := strings.Cut(terminal.Results(&experiments.Results{Runs: []experiments.Result{{Saved: experiments.Saved{
-			Record: experiments.Record{Claim: e.Claim},
+		claim, _, _ := strings.Cut(terminal.Results(&lab.Results{Runs: []lab.Result{{Saved: lab.Saved{
+			Record: lab.Record{Claim: e.Claim},
 		}}}}, narrow), "\n\n")
 		wantNarrow(e.ID, claim)
 	}
 	sentence := strings.Repeat("a word ", 20)
-	slow := &experiments.Results{
+	slow := &lab.Results{
 		Pace: 2.5, Redis: "redis-server 7.0.15", LeftOut: []string{"F01", "F02"}, Elsewhere: "only on processes", Missing: []string{sentence},
 	}
 	_, sums, _ := strings.Cut(terminal.Results(slow, narrow), "\n\n") // below the table
@@ -250,7 +250,7 @@ func TestLabRunInterrupted(t *testing.T) {
 		!strings.Contains(out, "L04-shared-value: inconclusive: it was not begun") {
 		t.Fatalf("exit %d:\n%s", code, out)
 	}
-	record, err := experiments.Load(filepath.Join(store, "L03-foreign-unlock", "latest"))
+	record, err := lab.Load(filepath.Join(store, "L03-foreign-unlock", "latest"))
 	if err != nil || !record.Interrupted || len(record.Events) == 0 {
 		t.Errorf("saved: %v, %+v", err, record)
 	}
@@ -267,13 +267,13 @@ func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 func TestLabRunNotSaved(t *testing.T) {
 	c := labRunCommand{Out: t.TempDir()}
 	for _, v := range []struct {
-		verdict experiments.Verdict
+		verdict lab.Verdict
 		code    int
-	}{{experiments.AsExpected, exitUnavailable}, {experiments.Inconclusive, exitUnavailable}, {experiments.Unexpected, exitUnexpected}} {
+	}{{lab.AsExpected, exitUnavailable}, {lab.Inconclusive, exitUnavailable}, {lab.Unexpected, exitUnexpected}} {
 		var out strings.Builder
-		run := experiments.Result{NotSaved: "no space left on device"}
-		run.Judgement = experiments.Judgement{Experiment: "X", Verdict: v.verdict}
-		result := &experiments.Results{Runs: []experiments.Result{run}, Verdict: v.verdict}
+		run := lab.Result{NotSaved: "no space left on device"}
+		run.Judgement = lab.Judgement{Experiment: "X", Verdict: v.verdict}
+		result := &lab.Results{Runs: []lab.Result{run}, Verdict: v.verdict}
 		err := c.finish(t.Context(), result, streams{&out, &out})
 		if e := (exitError{}); !errors.As(err, &e) || e.code != v.code ||
 			!strings.Contains(err.Error(), "X is judged and not saved: no space left") {

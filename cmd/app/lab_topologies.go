@@ -7,13 +7,13 @@ import (
 	"os"
 	"path/filepath"
 
-	"locklab/experiments/burst"
-	"locklab/experiments/containers"
 	"locklab/internal/marked"
 	"locklab/internal/progress"
-	"locklab/report/terminal"
-	"locklab/report/topologies"
-	"locklab/stack/compose"
+	"locklab/lab/burst"
+	"locklab/lab/containers"
+	"locklab/lab/report/terminal"
+	"locklab/lab/report/topologies"
+	"locklab/lab/servers/compose"
 )
 
 type labTopologiesCommand struct {

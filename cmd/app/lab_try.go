@@ -9,12 +9,12 @@ import (
 	"strings"
 	"time"
 
-	"locklab/experiments"
-	"locklab/experiments/agent/protocol"
-	"locklab/experiments/try"
-	"locklab/report/html"
-	"locklab/report/terminal"
-	"locklab/stack"
+	"locklab/lab"
+	"locklab/lab/clients/protocol"
+	"locklab/lab/report/html"
+	"locklab/lab/report/terminal"
+	"locklab/lab/scorecard"
+	"locklab/lab/servers"
 )
 
 type labTryCommand struct {
@@ -31,7 +31,7 @@ type labTryCommand struct {
 
 // Run tests the lock of a program and prints its scorecard.
 func (c *labTryCommand) Run(ctx context.Context, std streams) error {
-	rows, err := try.Chosen(c.Only)
+	rows, err := scorecard.Chosen(c.Only)
 	switch {
 	case err != nil:
 		return usageErrorf("--only: %v", err)
@@ -56,16 +56,16 @@ func (c *labTryCommand) Run(ctx context.Context, std streams) error {
 	if err != nil {
 		return err
 	}
-	o := experiments.Options{Seed: uint64(time.Now().UnixNano()) % seedLimit, Real: stack.RealRedis() && !c.Embedded, Build: build()}
-	if o.Pace, err = experiments.MeasurePace(ctx); err != nil {
+	o := lab.Options{Seed: uint64(time.Now().UnixNano()) % seedLimit, Real: servers.RealRedis() && !c.Embedded, Build: build()}
+	if o.Pace, err = lab.MeasurePace(ctx); err != nil {
 		return commandError(ctx, err, "nothing was tested")
 	}
 	tell := terminal.NewProgress(std.err, wantsColour(std.err), p.Experiments(rows), c.Parallel, o)
-	tell.State = func(r experiments.Result) terminal.Trusted {
-		return terminal.State(try.ScoreOf(r.Saved, rows).State, wantsColour(std.err))
+	tell.State = func(r lab.Result) terminal.Trusted {
+		return terminal.State(scorecard.ScoreOf(r.Saved, rows).State, wantsColour(std.err))
 	}
 	o.Tell = tell.Tell
-	card := try.Run(ctx, p, rows, c.Parallel, o)
+	card := scorecard.Run(ctx, p, rows, c.Parallel, o)
 	tell.Done()
 	if c.Name != "" {
 		card.Name = c.Name
@@ -74,9 +74,9 @@ func (c *labTryCommand) Run(ctx context.Context, std streams) error {
 }
 
 // startProgram asks the program what its lock claims, and checks that the servers it needs are installed.
-func (c *labTryCommand) startProgram(ctx context.Context, std streams) (p try.Program, err error) {
-	p, err = try.Ask(ctx, c.Program[1:])
-	if wrong := (try.ProgramError{}); ctx.Err() == nil && errors.As(err, &wrong) {
+func (c *labTryCommand) startProgram(ctx context.Context, std streams) (p scorecard.Program, err error) {
+	p, err = scorecard.Ask(ctx, c.Program[1:])
+	if wrong := (scorecard.ProgramError{}); ctx.Err() == nil && errors.As(err, &wrong) {
 		if len(wrong.Stderr) > 1 {
 			std.say("The end of the program's stderr:\n  " + strings.Join(wrong.Stderr, "\n  "))
 		}
@@ -92,7 +92,7 @@ func (c *labTryCommand) startProgram(ctx context.Context, std streams) (p try.Pr
 }
 
 // finish writes the page, prints the scorecard, and returns the error of the verdict.
-func (c *labTryCommand) finish(ctx context.Context, card *try.Scorecard, std streams) error {
+func (c *labTryCommand) finish(ctx context.Context, card *scorecard.Scorecard, std streams) error {
 	if ctx.Err() != nil && len(card.Runs()) == 0 {
 		return commandError(ctx, nil, "no test was done, so there is no scorecard")
 	}
@@ -121,18 +121,18 @@ func (c *labTryCommand) createPage(lock string, at time.Time) (*os.File, error) 
 	if c.Out != "" {
 		return os.Create(c.Out)
 	}
-	return try.NewPage(c.Store, lock, at)
+	return scorecard.NewPage(c.Store, lock, at)
 }
 
 // checkPlace finds a place that cannot be written before the tests, which take minutes.
 func (c *labTryCommand) checkPlace() error {
 	if c.Out != "" {
-		if err := errors.Join(writable(c.Out), writable(try.Beside(c.Out))); err != nil {
+		if err := errors.Join(writable(c.Out), writable(scorecard.Beside(c.Out))); err != nil {
 			return usageErrorf("--out is %s; it cannot be written: %v", c.Out, err)
 		}
 		return nil
 	}
-	if err := try.MakeFolder(c.Store); err != nil {
+	if err := scorecard.MakeFolder(c.Store); err != nil {
 		return usageErrorf("--store is %s; the scorecard cannot be written there: %v", c.Store, err)
 	}
 	return nil

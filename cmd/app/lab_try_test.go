@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"locklab/experiments/try"
-	"locklab/internal/testenv"
+	"locklab/lab/scorecard"
+	"locklab/lab/testenv"
 )
 
 const templates = "../../examples/locks/template-"
@@ -57,14 +57,14 @@ func buildTemplates(t *testing.T, language string) (mylock, rungs []string) {
 }
 
 // runTry runs app lab try --json. It repeats an inconclusive run, up to three times, because the machine may be busy.
-func runTry(t *testing.T, args ...string) (got output, states map[string]try.State) {
+func runTry(t *testing.T, args ...string) (got output, states map[string]scorecard.State) {
 	t.Helper()
 	for range 3 {
 		if got = app(t.Context(), append([]string{"lab", "try", "--json"}, args...)...); got.code != exitInconclusive {
 			break
 		}
 	}
-	card, states := new(try.Scorecard), make(map[string]try.State)
+	card, states := new(scorecard.Scorecard), make(map[string]scorecard.State)
 	if err := json.Unmarshal([]byte(got.out), card); err != nil {
 		t.Fatalf("exit %d, %v: %s", got.code, err, got.err)
 	}
@@ -103,12 +103,12 @@ func TestLabTry(t *testing.T) {
 func TestRungs(t *testing.T) {
 	t.Parallel()
 	testenv.Slow(t)
-	wants := map[string]map[string]try.State{
-		"1": {"T02": try.Violated, "T03": try.Violated},
-		"2": {"T02": try.Holds, "T03": try.Violated},
-		"3": {"T03": try.Holds, "T04": try.NotClaimed},
-		"4": {"T04": try.Holds, "T06": try.Holds, "T11": try.NotClaimed},
-		"5": {"T03": try.Holds, "T05": try.Holds, "T11": try.Holds, "T19": try.Holds},
+	wants := map[string]map[string]scorecard.State{
+		"1": {"T02": scorecard.Violated, "T03": scorecard.Violated},
+		"2": {"T02": scorecard.Holds, "T03": scorecard.Violated},
+		"3": {"T03": scorecard.Holds, "T04": scorecard.NotClaimed},
+		"4": {"T04": scorecard.Holds, "T06": scorecard.Holds, "T11": scorecard.NotClaimed},
+		"5": {"T03": scorecard.Holds, "T05": scorecard.Holds, "T11": scorecard.Holds, "T19": scorecard.Holds},
 	}
 	for language := range programs {
 		t.Run(language, func(t *testing.T) {
@@ -148,10 +148,10 @@ func TestTemplates(t *testing.T) {
 			mylock, _ := buildTemplates(t, language)
 			store := t.TempDir()
 			got, states := runTry(t, append([]string{"--store", store, "--only", "T02,T12", "--"}, mylock...)...)
-			if got.code != exitUnexpected || states["T02"] != try.Violated || states["T12"] != try.Holds {
+			if got.code != exitUnexpected || states["T02"] != scorecard.Violated || states["T12"] != scorecard.Holds {
 				t.Fatalf("exit %d: %s%s", got.code, got.err, got.out)
 			}
-			cards, err := try.Saved(store)
+			cards, err := scorecard.Saved(store)
 			if err != nil || len(cards) == 0 || cards[0].Name != "my lock in "+language ||
 				!strings.HasPrefix(cards[0].Report, filepath.Join(store, "try", "my-lock-in-"+language+"-2")) {
 				t.Errorf("saved %+v, %v", cards, err)
@@ -182,7 +182,7 @@ func TestLabTryMisuse(t *testing.T) {
 		t.Errorf("without a scorecard it leaves %v, %v", files, err)
 	}
 	for _, page := range []string{filepath.Join(file, "x", "try.html"), t.TempDir()} {
-		err := (&labTryCommand{Out: page}).finish(t.Context(), new(try.Scorecard), streams{io.Discard, io.Discard})
+		err := (&labTryCommand{Out: page}).finish(t.Context(), new(scorecard.Scorecard), streams{io.Discard, io.Discard})
 		if e := (exitError{}); !errors.As(err, &e) || e.code != exitUnavailable {
 			t.Errorf("%s is not writable: %v", page, err)
 		}

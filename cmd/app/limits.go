@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"locklab/handlers"
-	"locklab/ratelimit"
+	"locklab/systems/ratelimit"
 )
 
 // limitFlags limit the calls to the supplier, as in article A0.

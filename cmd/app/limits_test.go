@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"locklab/handlers"
-	"locklab/internal/testenv"
-	"locklab/ratelimit"
+	"locklab/lab/testenv"
+	"locklab/systems/ratelimit"
 	"locklab/topology"
 )
 

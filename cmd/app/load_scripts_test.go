@@ -20,16 +20,17 @@ import (
 	"testing"
 	"time"
 
-	"locklab/experiments/burst"
-	"locklab/internal/testenv"
-	"locklab/stack"
+	"locklab/lab/burst"
+	"locklab/lab/servers"
+	"locklab/lab/testenv"
 )
 
 // startInstances starts two instances behind a balancer for the load scripts.
-func startInstances(t *testing.T) (balancer *url.URL, instances []*stack.Instance) {
+func startInstances(t *testing.T) (balancer *url.URL, instances []*servers.Instance) {
 	t.Helper()
 	running := startTwo(t, burst.Service{
-		Real: stack.RealRedis(), Named: true, Think: 100 * time.Millisecond, Flags: []string{"--item-query=1s"}, // slow enough that loads overlap
+		Real: servers.RealRedis(), Named: true, Think: 100 * time.Millisecond,
+		Flags: []string{"--item-query=1s"}, // slow enough that loads overlap
 	})
 	balancer, err := url.Parse(running.URL)
 	if err != nil {
@@ -260,7 +261,7 @@ func answerViews(t *testing.T, balancer *url.URL, how func(view int64) int) stri
 }
 
 // routeRequests sends each request to the instance that to returns. n is the number of earlier requests for the same path.
-func routeRequests(t *testing.T, instances []*stack.Instance, to func(n int64, path string) int) http.Handler {
+func routeRequests(t *testing.T, instances []*servers.Instance, to func(n int64, path string) int) http.Handler {
 	t.Helper()
 	var mu sync.Mutex
 	counts := make(map[string]int64)

@@ -17,16 +17,16 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"locklab/experiments"
-	"locklab/internal/doctor"
 	"locklab/internal/lists"
-	"locklab/report/terminal"
-	"locklab/stack"
+	"locklab/lab"
+	"locklab/lab/doctor"
+	"locklab/lab/report/terminal"
+	"locklab/lab/servers"
 	"locklab/versions"
 )
 
 func main() {
-	stack.Reexec() // does not return in a process that a stack started from this program
+	servers.Reexec() // does not return in a process that a stack started from this program
 	driverLog.install()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
@@ -89,12 +89,12 @@ func commandError(ctx context.Context, err error, note string) error {
 
 // verdictError returns an error with the exit code of a verdict, or nil if the run went as predicted. An empty reason prints nothing:
 // use it if the output has the reason already.
-func verdictError(v experiments.Verdict, reason string) error {
-	if v == experiments.AsExpected {
+func verdictError(v lab.Verdict, reason string) error {
+	if v == lab.AsExpected {
 		return nil
 	}
 	exit := exitError{code: exitInconclusive}
-	if v == experiments.Unexpected {
+	if v == lab.Unexpected {
 		exit.code = exitUnexpected
 	}
 	if reason != "" {

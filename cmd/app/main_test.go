@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"locklab/internal/testenv"
+	"locklab/lab/testenv"
 )
 
 // asApp is the variable that makes this test binary run as the app, because the demo starts instances of its own binary.

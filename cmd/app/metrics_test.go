@@ -16,9 +16,9 @@ import (
 	"testing"
 	"time"
 
-	"locklab/experiments/burst"
-	"locklab/internal/testenv"
-	"locklab/stack"
+	"locklab/lab/burst"
+	"locklab/lab/servers"
+	"locklab/lab/testenv"
 )
 
 // Every query of the dashboard returns data, with the labels of its legend, when Prometheus runs with the configuration of the containers.
@@ -73,7 +73,7 @@ func hasData(all []series, legend string) bool {
 type prometheus struct{ url string }
 
 // startPrometheus starts Prometheus with deploy/metrics/prometheus.yml, for instances elsewhere.
-func startPrometheus(t *testing.T, instances []*stack.Instance) prometheus {
+func startPrometheus(t *testing.T, instances []*servers.Instance) prometheus {
 	t.Helper()
 	text, err := os.ReadFile(composeDir + "/deploy/metrics/prometheus.yml")
 	if err != nil {

@@ -14,11 +14,11 @@ import (
 	"testing"
 	"time"
 
-	"locklab/experiments/burst"
-	"locklab/internal/testenv"
+	"locklab/internal/faultproxy"
+	"locklab/lab/burst"
+	"locklab/lab/servers"
+	"locklab/lab/testenv"
 	"locklab/pview"
-	"locklab/stack"
-	"locklab/stack/faultproxy"
 	"locklab/topology"
 )
 
@@ -28,7 +28,7 @@ const moveFor = time.Second
 // moving has the servers and flags of instances under load, and a way to move a server.
 type moving struct {
 	version string
-	redis   *stack.Topology
+	redis   *servers.Topology
 	flags   []string                        // of each instance, besides those for redis
 	move    func(ctx context.Context) error // returns when the server has moved; can be called repeatedly
 }
@@ -118,7 +118,7 @@ func serveTwo(t *testing.T, m moving) burst.Target {
 		self, "serve", "--listen=127.0.0.1:0", "--start-timeout=30s", "--log-format=json", "--topology=" + m.redis.Kind,
 		"--redis=" + strings.Join(m.redis.Addrs, ","), "--database=" + s.SQLite(),
 	}, m.flags...)
-	instances := make([]*stack.Instance, 2)
+	instances := make([]*servers.Instance, 2)
 	for i := range instances {
 		if instances[i], err = s.Instance(testenv.Context(t), fmt.Sprintf("instance-%d", i+1), argv...); err != nil {
 			t.Fatal(err)
@@ -167,35 +167,35 @@ func movingMaster(t *testing.T) moving {
 // connections stay open, and sessions have autocommit off.
 func movingDatabase(t *testing.T) moving {
 	testenv.Needs(t, testenv.MariaDB)
-	var servers [2]*stack.Database
-	for i := range servers {
+	var databases [2]*servers.Database
+	for i := range databases {
 		started, err := testenv.Stack(t).MariaDB(testenv.Context(t), "--autocommit=0")
 		if err != nil {
 			t.Fatal(err)
 		}
-		servers[i] = started
-		administer(t, started, "CREATE USER app@127.0.0.1", "GRANT ALL ON "+stack.DatabaseName+".* TO app@127.0.0.1")
+		databases[i] = started
+		administer(t, started, "CREATE USER app@127.0.0.1", "GRANT ALL ON "+servers.DatabaseName+".* TO app@127.0.0.1")
 	}
 	var at atomic.Int64
-	proxy := faultproxy.New(func(ctx context.Context) (net.Conn, error) { return faultproxy.TCP(servers[at.Load()].Addr)(ctx) })
+	proxy := faultproxy.New(func(ctx context.Context) (net.Conn, error) { return faultproxy.TCP(databases[at.Load()].Addr)(ctx) })
 	t.Cleanup(proxy.Close)
 	addr, err := proxy.Listen()
 	if err != nil {
 		t.Fatal(err)
 	}
 	// A holder cannot release its lock on a server that became read-only, so the lease must be short.
-	flags := []string{"--database=mysql:app@tcp(" + addr + ")/" + stack.DatabaseName, "--lease=2s", "--request=1s"}
+	flags := []string{"--database=mysql:app@tcp(" + addr + ")/" + servers.DatabaseName, "--lease=2s", "--request=1s"}
 	return moving{"v5", testenv.Topology(t, string(topology.Single)), flags, func(context.Context) error {
 		now := at.Load()
-		administer(t, servers[1-now], "SET GLOBAL read_only = 0")
-		administer(t, servers[now], "SET GLOBAL read_only = 1")
+		administer(t, databases[1-now], "SET GLOBAL read_only = 0")
+		administer(t, databases[now], "SET GLOBAL read_only = 1")
 		at.Store(1 - now)
 		return nil
 	}}
 }
 
 // administer executes statements as an administrator, who can write to a read-only server.
-func administer(t *testing.T, server *stack.Database, statements ...string) {
+func administer(t *testing.T, server *servers.Database, statements ...string) {
 	admin, err := sql.Open("mysql", server.DSN)
 	if err != nil {
 		t.Error(err)

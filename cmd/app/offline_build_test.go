@@ -7,7 +7,7 @@ import (
 	"regexp"
 	"testing"
 
-	"locklab/internal/testenv"
+	"locklab/lab/testenv"
 )
 
 // The build prints a line for each image: its number of the total, its size, and the duration.

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"locklab/internal/testenv"
-	"locklab/stack/compose"
+	"locklab/lab/servers/compose"
+	"locklab/lab/testenv"
 )
 
 // inContainers are the pages whose lines a participant types beside a lab in containers, in this order: the shop wants a fresh one.

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"locklab/internal/testenv"
+	"locklab/lab/testenv"
 )
 
 // A terminal shows the progress in one row, which is removed before the result and after an interruption.

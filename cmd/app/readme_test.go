@@ -20,8 +20,8 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"locklab/experiments"
-	"locklab/internal/testenv"
+	"locklab/lab"
+	"locklab/lab/testenv"
 )
 
 // pasted are the pages with lines to paste.
@@ -180,7 +180,7 @@ func TestCommandLinesOfThePages(t *testing.T) {
 }
 
 // The lines of the workshop with Go alone do what the page says. Of the experiments the first one runs. Every other line is stopped before
-// its first experiment, when all of it was understood: experiments/claims and TestClaimsOnInstances run them all.
+// its first experiment, when all of it was understood: lab/claims and TestClaimsOnInstances run them all.
 func TestWorkshopWithGoAlone(t *testing.T) {
 	testenv.Check(t, testenv.Pages)
 	t.Parallel()
@@ -267,7 +267,7 @@ func TestTheExamplesOfContributingCompile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dirs := map[string]string{"anatomy": "experiments/claims/anatomy", "examplelock": "lockstrategy/examplelock"}
+	dirs := map[string]string{"anatomy": "lab/claims/anatomy", "examplelock": "lockstrategy/examplelock"}
 	example := regexp.MustCompile("(?ms)^```go\n((?:// [^\n]*\n)?package ([a-z]+)\n.*?)^```$") // no test
 	for _, found := range example.FindAllStringSubmatch(page(t, "CONTRIBUTING.md"), -1) {
 		text, dir := found[1], dirs[found[2]]
@@ -287,7 +287,7 @@ func TestTheLessonOfContributingIsWhole(t *testing.T) {
 	testenv.Check(t, testenv.Pages)
 	_, rest, _ := strings.Cut(page(t, "CONTRIBUTING.md"), "\n````markdown\n")
 	text, _, closed := strings.Cut(rest, "\n````\n")
-	lesson, err := experiments.ReadLesson(fstest.MapFS{experiments.LessonFile("L99-example"): {Data: []byte(text)}}, "L99-example")
+	lesson, err := lab.ReadLesson(fstest.MapFS{lab.LessonFile("L99-example"): {Data: []byte(text)}}, "L99-example")
 	if !closed || err != nil || len(lesson.Errata) != 1 || len(lesson.Choices) != 3 {
 		t.Errorf("%+v, %v", lesson, err)
 	}

@@ -13,13 +13,13 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"locklab/internal/testenv"
-	"locklab/stack"
+	"locklab/lab/servers"
+	"locklab/lab/testenv"
 )
 
 // waitForPreflight returns the response of /readyz once every server has answered the preflight check. On a busy machine a server may be
 // late, and the instance asks it again later.
-func waitForPreflight(t *testing.T, instance *stack.Instance) (status int, body string) {
+func waitForPreflight(t *testing.T, instance *servers.Instance) (status int, body string) {
 	t.Helper()
 	testenv.Eventually(t, "every server answers the preflight check", func() bool {
 		status, _, body = ask(t, http.MethodGet, instance.URL+"/readyz")
@@ -139,7 +139,7 @@ func TestReadyzTriesALock(t *testing.T) {
 	})
 }
 
-func wantUnready(t *testing.T, instance *stack.Instance, words ...string) {
+func wantUnready(t *testing.T, instance *servers.Instance, words ...string) {
 	t.Helper()
 	status, body := waitForPreflight(t, instance)
 	var readiness struct{ Unreachable map[string]string }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"locklab/experiments"
+	"locklab/lab"
 )
 
 // selection chooses experiments: by their ids, or a group of them.
@@ -17,10 +17,10 @@ type selection struct {
 	Article string   `placeholder:"A2" help:"Run the experiments of one article, A0 to A4; with --quick, only those that are not slow."`
 }
 
-var articles = experiments.Articles{"A0", "A1", "A2", "A3", "A4"}
+var articles = lab.Articles{"A0", "A1", "A2", "A3", "A4"}
 
 // choose returns the selected experiments of the catalogue, each once.
-func (s selection) choose(c experiments.Catalogue) (chosen []experiments.Experiment, err error) {
+func (s selection) choose(c lab.Catalogue) (chosen []lab.Experiment, err error) {
 	group := s.All || s.Quick || s.Article != ""
 	switch {
 	case len(s.IDs) == 0 && !group:
@@ -32,14 +32,14 @@ func (s selection) choose(c experiments.Catalogue) (chosen []experiments.Experim
 	case s.Article != "" && !slices.Contains(articles, strings.ToUpper(s.Article)):
 		return nil, fmt.Errorf("--article is %q; must be one of %s", s.Article, articles)
 	case group:
-		chosen = experiments.Filter{Article: strings.ToUpper(s.Article), Quick: s.Quick}.Of(c)
+		chosen = lab.Filter{Article: strings.ToUpper(s.Article), Quick: s.Quick}.Of(c)
 	}
 	for _, id := range s.IDs {
 		e, err := c.Find(id)
 		if err != nil {
 			return nil, err
 		}
-		if !slices.ContainsFunc(chosen, func(other experiments.Experiment) bool { return other.ID == e.ID }) {
+		if !slices.ContainsFunc(chosen, func(other lab.Experiment) bool { return other.ID == e.ID }) {
 			chosen = append(chosen, e)
 		}
 	}
@@ -51,21 +51,21 @@ func (s selection) choose(c experiments.Catalogue) (chosen []experiments.Experim
 
 // keepEmbedded returns the experiments that run without redis-server, and the ids of the others. It fails if the user named one of the
 // others, or if nothing is kept.
-func (s selection) keepEmbedded(chosen []experiments.Experiment) (kept []experiments.Experiment, left []string, err error) {
-	return s.keep(chosen, "--embedded", "a real redis-server is needed; drop --embedded", func(e experiments.Experiment) bool {
-		return !slices.Contains(e.Needs, experiments.RedisServer)
+func (s selection) keepEmbedded(chosen []lab.Experiment) (kept []lab.Experiment, left []string, err error) {
+	return s.keep(chosen, "--embedded", "a real redis-server is needed; drop --embedded", func(e lab.Experiment) bool {
+		return !slices.Contains(e.Needs, lab.RedisServer)
 	})
 }
 
 // keepContained does the same for experiments that run in containers. all is the catalogue.
-func (s selection) keepContained(all, chosen []experiments.Experiment) (kept []experiments.Experiment, left []string, err error) {
-	reason := "in containers, only these run: " + strings.Join(experiments.InContainers(all), ", ")
-	return s.keep(chosen, "--on docker", reason, func(e experiments.Experiment) bool { return e.Docker > 0 })
+func (s selection) keepContained(all, chosen []lab.Experiment) (kept []lab.Experiment, left []string, err error) {
+	reason := "in containers, only these run: " + strings.Join(lab.InContainers(all), ", ")
+	return s.keep(chosen, "--on docker", reason, func(e lab.Experiment) bool { return e.Docker > 0 })
 }
 
 func (s selection) keep(
-	chosen []experiments.Experiment, flag, reason string, fits func(experiments.Experiment) bool,
-) (kept []experiments.Experiment, left []string, err error) {
+	chosen []lab.Experiment, flag, reason string, fits func(lab.Experiment) bool,
+) (kept []lab.Experiment, left []string, err error) {
 	for _, e := range chosen {
 		if fits(e) {
 			kept = append(kept, e)
@@ -81,12 +81,12 @@ func (s selection) keep(
 
 // checkPrograms returns an error if a program that the experiments need is missing. If that is redis-server, which hasRedis reports, the
 // error says how many experiments would run with --embedded.
-func (s selection) checkPrograms(chosen []experiments.Experiment, hasRedis bool) error {
-	err := experiments.Missing(chosen)
+func (s selection) checkPrograms(chosen []lab.Experiment, hasRedis bool) error {
+	err := lab.Missing(chosen)
 	if err == nil {
 		return nil
 	}
-	if kept, left, e := s.keepEmbedded(chosen); e == nil && len(left) > 0 && !hasRedis && experiments.Missing(kept) == nil {
+	if kept, left, e := s.keepEmbedded(chosen); e == nil && len(left) > 0 && !hasRedis && lab.Missing(kept) == nil {
 		err = fmt.Errorf("%w; --embedded runs the %d that do not need it", err, len(kept))
 	}
 	return err
@@ -94,19 +94,19 @@ func (s selection) checkPrograms(chosen []experiments.Experiment, hasRedis bool)
 
 // dropMissing drops the experiments of a group that need a program which this machine lacks, and returns a sentence for each such program.
 // It keeps experiments that the user named, and those that need only redis-server: [selection.checkPrograms] reports both.
-func (s selection) dropMissing(chosen []experiments.Experiment) (kept []experiments.Experiment, missing []string) {
+func (s selection) dropMissing(chosen []lab.Experiment) (kept []lab.Experiment, missing []string) {
 	if len(s.IDs) > 0 {
 		return chosen, nil
 	}
-	var left []experiments.Experiment
+	var left []lab.Experiment
 	for _, e := range chosen {
-		e.Needs = slices.DeleteFunc(slices.Clone(e.Needs), func(n experiments.Need) bool { return n == experiments.RedisServer })
-		if experiments.Missing([]experiments.Experiment{e}) != nil {
+		e.Needs = slices.DeleteFunc(slices.Clone(e.Needs), func(n lab.Need) bool { return n == lab.RedisServer })
+		if lab.Missing([]lab.Experiment{e}) != nil {
 			left = append(left, e)
 		}
 	}
-	kept = slices.DeleteFunc(slices.Clone(chosen), func(e experiments.Experiment) bool {
-		return slices.ContainsFunc(left, func(other experiments.Experiment) bool { return other.ID == e.ID })
+	kept = slices.DeleteFunc(slices.Clone(chosen), func(e lab.Experiment) bool {
+		return slices.ContainsFunc(left, func(other lab.Experiment) bool { return other.ID == e.ID })
 	})
-	return kept, experiments.MissingFor(left)
+	return kept, lab.MissingFor(left)
 }

@@ -5,21 +5,21 @@ import (
 	"strings"
 	"testing"
 
-	"locklab/experiments"
+	"locklab/lab"
 )
 
 // testCatalogue has experiments of two articles. One needs redis-server, one is slow, and one runs in containers.
-var testCatalogue = experiments.Catalogue{
-	{ID: "L1", Articles: experiments.Articles{"A2"}, Schedule: experiments.Schedule{Needs: []experiments.Need{experiments.RedisServer}}},
-	{ID: "L2", Articles: experiments.Articles{"A2"}, Schedule: experiments.Schedule{Slow: true}},
-	{ID: "L3", Articles: experiments.Articles{"A0", "A2"}, Schedule: experiments.Schedule{Docker: 1}},
+var testCatalogue = lab.Catalogue{
+	{ID: "L1", Articles: lab.Articles{"A2"}, Schedule: lab.Schedule{Needs: []lab.Need{lab.RedisServer}}},
+	{ID: "L2", Articles: lab.Articles{"A2"}, Schedule: lab.Schedule{Slow: true}},
+	{ID: "L3", Articles: lab.Articles{"A0", "A2"}, Schedule: lab.Schedule{Docker: 1}},
 }
 
-func withNeeds(id string, needs ...experiments.Need) experiments.Experiment {
-	return experiments.Experiment{ID: id, Schedule: experiments.Schedule{Needs: needs}}
+func withNeeds(id string, needs ...lab.Need) lab.Experiment {
+	return lab.Experiment{ID: id, Schedule: lab.Schedule{Needs: needs}}
 }
 
-func idsOf(all []experiments.Experiment) string {
+func idsOf(all []lab.Experiment) string {
 	var ids []string
 	for _, e := range all {
 		ids = append(ids, e.ID)
@@ -72,7 +72,7 @@ func TestSelectionKeeps(t *testing.T) {
 	for _, c := range []struct {
 		selection  selection
 		where      string
-		chosen     []experiments.Experiment
+		chosen     []lab.Experiment
 		kept, left string
 		fails      string
 	}{
@@ -98,30 +98,30 @@ func TestSelectionKeeps(t *testing.T) {
 
 func TestSelectionChecksPrograms(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	needy := withNeeds("F98-needy", experiments.RedisServer, "another")
-	other := withNeeds("F99-other", experiments.RedisServer)
-	modest := experiments.Experiment{ID: "L98-modest"}
-	err := new(selection).checkPrograms([]experiments.Experiment{needy, other, modest}, false)
+	needy := withNeeds("F98-needy", lab.RedisServer, "another")
+	other := withNeeds("F99-other", lab.RedisServer)
+	modest := lab.Experiment{ID: "L98-modest"}
+	err := new(selection).checkPrograms([]lab.Experiment{needy, other, modest}, false)
 	for _, want := range []string{"F98-needy, F99-other", "apt-get install redis-server", "another", "--embedded runs the 1 "} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is missing in: %v", want, err)
 		}
 	}
-	if err := new(selection).checkPrograms([]experiments.Experiment{modest}, false); err != nil {
+	if err := new(selection).checkPrograms([]lab.Experiment{modest}, false); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestSelectionDropsMissing(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	needy := withNeeds("D98-needy", experiments.RedisServer, experiments.MariaDB)
-	other := withNeeds("F99-other", experiments.RedisServer)
-	kept, missing := selection{All: true}.dropMissing([]experiments.Experiment{needy, other})
+	needy := withNeeds("D98-needy", lab.RedisServer, lab.MariaDB)
+	other := withNeeds("F99-other", lab.RedisServer)
+	kept, missing := selection{All: true}.dropMissing([]lab.Experiment{needy, other})
 	if len(kept) != 1 || kept[0].ID != other.ID || len(missing) != 1 || !strings.Contains(missing[0], "D98-needy") ||
 		!strings.Contains(missing[0], "apt-get install mariadb-server") {
 		t.Errorf("kept %v, missing %q", kept, missing)
 	}
-	if kept, missing := (selection{IDs: []string{"D98"}}).dropMissing([]experiments.Experiment{needy}); len(kept) != 1 || len(missing) != 0 {
+	if kept, missing := (selection{IDs: []string{"D98"}}).dropMissing([]lab.Experiment{needy}); len(kept) != 1 || len(missing) != 0 {
 		t.Errorf("named: kept %v, missing %q", kept, missing)
 	}
 }

@@ -18,13 +18,13 @@ import (
 	"github.com/lmittmann/tint"
 	"github.com/redis/go-redis/v9"
 
-	"locklab/cache/variants"
 	"locklab/handlers"
 	"locklab/lockstrategy"
 	"locklab/lockstrategy/preflight"
 	"locklab/order"
 	"locklab/pview"
-	"locklab/shop"
+	"locklab/systems/cache/variants"
+	"locklab/systems/shop"
 	"locklab/topology"
 	"locklab/versions"
 )

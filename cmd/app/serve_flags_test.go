@@ -11,9 +11,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"locklab/internal/testenv"
+	"locklab/lab/servers"
+	"locklab/lab/testenv"
 	"locklab/pview"
-	"locklab/stack"
 )
 
 // put sends a PUT request that must succeed.
@@ -42,8 +42,8 @@ func TestRedisPasswordAndAddrMap(t *testing.T) {
 	if err := admin.ConfigSet(t.Context(), "requirepass", "secret").Err(); err != nil {
 		t.Fatal(err)
 	}
-	announced := &stack.Node{Restartable: stack.Restartable{Addr: "192.0.2.1:6379"}} // reserved for documentation (RFC 5737)
-	for name, instance := range map[string]*stack.Instance{
+	announced := &servers.Node{Restartable: servers.Restartable{Addr: "192.0.2.1:6379"}} // reserved for documentation (RFC 5737)
+	for name, instance := range map[string]*servers.Instance{
 		"a password": startInstance(t, node, "--redis-password=secret"),
 		"a map":      startInstance(t, announced, "--redis-password=secret", "--addr-map="+announced.Addr+"="+node.Addr),
 	} {
@@ -133,14 +133,14 @@ func TestOneParcelForTwoMessages(t *testing.T) {
 func TestRequestTimeouts(t *testing.T) {
 	t.Parallel()
 	testenv.Needs(t, testenv.RedisServer)
-	node, nodes := testenv.Redis(t, true), []*stack.Node{testenv.Redis(t, true), testenv.Redis(t, true), testenv.Redis(t, true)}
+	node, nodes := testenv.Redis(t, true), []*servers.Node{testenv.Redis(t, true), testenv.Redis(t, true), testenv.Redis(t, true)}
 	flags := []string{"--redlock=" + nodes[0].Addr + "," + nodes[1].Addr + "," + nodes[2].Addr}
 	short := startInstance(t, node, append(flags, "--request=20ms", "--node-timeout=20ms")...)
 	long := startInstance(t, node, append(flags, "--lease=1200ms")...)
 	for _, hung := range []struct {
 		path   string
-		server *stack.Node
-		others []*stack.Node
+		server *servers.Node
+		others []*servers.Node
 	}{{"/v4/orders/7/grab?driver=1", nodes[0], nodes[1:]}, {"/v3/orders/7/grab?driver=1", node, nil}} {
 		for _, n := range append(hung.others, hung.server) {
 			testenv.Pause(t, n)
@@ -157,10 +157,10 @@ func TestRequestTimeouts(t *testing.T) {
 }
 
 // firstToAnswer sends a request to each of two instances, and returns the one that answers first.
-func firstToAnswer(t *testing.T, path string, instances ...*stack.Instance) *stack.Instance {
+func firstToAnswer(t *testing.T, path string, instances ...*servers.Instance) *servers.Instance {
 	t.Helper()
 	ctx, cancel := context.WithCancel(testenv.Context(t))
-	answered := make(chan *stack.Instance, len(instances))
+	answered := make(chan *servers.Instance, len(instances))
 	for _, instance := range instances {
 		request, err := http.NewRequestWithContext(ctx, http.MethodPost, instance.URL+path, nil)
 		if err != nil {

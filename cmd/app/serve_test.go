@@ -21,13 +21,13 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"locklab/handlers"
-	"locklab/internal/testenv"
-	"locklab/stack"
+	"locklab/lab/servers"
+	"locklab/lab/testenv"
 	"locklab/topology"
 )
 
 // startInstance starts an instance as a process. node is its Redis.
-func startInstance(t *testing.T, node *stack.Node, flags ...string) *stack.Instance {
+func startInstance(t *testing.T, node *servers.Node, flags ...string) *servers.Instance {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -220,7 +220,7 @@ func TestInstanceIsNamedAfterItsPort(t *testing.T) {
 }
 
 // startGrab starts a grab, and returns when its instance holds the lock. The response comes on answer.
-func startGrab(t *testing.T, instance *stack.Instance, node *stack.Node) (admin *redis.Client, answer <-chan string) {
+func startGrab(t *testing.T, instance *servers.Instance, node *servers.Node) (admin *redis.Client, answer <-chan string) {
 	t.Helper()
 	ask(t, http.MethodPost, instance.URL+"/orders")
 	admin = redis.NewClient(&redis.Options{Addr: node.Addr})
@@ -339,7 +339,7 @@ func TestWithoutPubSub(t *testing.T) {
 			if err := admin.Do(t.Context(), "acl", "setuser", "default", rights).Err(); err != nil {
 				t.Fatal(err)
 			}
-			instances := []*stack.Instance{startInstance(t, node), startInstance(t, node)}
+			instances := []*servers.Instance{startInstance(t, node), startInstance(t, node)}
 			var views [2]atomic.Int64
 			var all sync.WaitGroup
 			for i, instance := range instances {

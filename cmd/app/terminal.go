@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/term"
 
-	"locklab/report/terminal"
+	"locklab/lab/report/terminal"
 )
 
 func isTerminal(w io.Writer) bool {

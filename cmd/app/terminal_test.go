@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"locklab/internal/testenv"
-	"locklab/report/terminal"
+	"locklab/lab/report/terminal"
+	"locklab/lab/testenv"
 )
 
 // Text is as wide as the terminal, up to 110 columns, and 110 columns wide in a file.

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"testing"
 
-	"locklab/internal/testenv"
-	"locklab/stack"
-	"locklab/stack/faultproxy"
+	"locklab/internal/faultproxy"
+	"locklab/lab/servers"
+	"locklab/lab/testenv"
 )
 
 // exchange is a request and its expected response. ORDER stands for the id of the order in an earlier response.
@@ -105,7 +105,7 @@ func TestReadFirstThenRepeat(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	instance := startInstance(t, &stack.Node{Restartable: stack.Restartable{Addr: addrs["redis"]}},
+	instance := startInstance(t, &servers.Node{Restartable: servers.Restartable{Addr: addrs["redis"]}},
 		"--database=mysql:"+strings.Replace(database.DSN, database.Addr, addrs["database"], 1), "--order-think=0s")
 	for name, c := range lostReplies {
 		t.Run(name, func(t *testing.T) {

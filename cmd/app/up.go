@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"locklab/experiments/burst"
-	"locklab/internal/doctor"
 	"locklab/internal/progress"
-	"locklab/stack/compose"
+	"locklab/lab/burst"
+	"locklab/lab/doctor"
+	"locklab/lab/servers/compose"
 )
 
 // checkout has the flag of commands that need the files of this repository.

@@ -16,7 +16,7 @@ import (
 	"strings"
 	"testing"
 
-	"locklab/internal/testenv"
+	"locklab/lab/testenv"
 )
 
 // runInCheckout runs a command on this checkout.

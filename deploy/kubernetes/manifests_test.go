@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
 
-	"locklab/stack/compose"
+	"locklab/lab/servers/compose"
 )
 
 // workload is what starts pods, or one pod of a StatefulSet of several.

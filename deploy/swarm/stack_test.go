@@ -18,8 +18,8 @@ import (
 	"github.com/compose-spec/compose-go/v2/cli"
 	"github.com/compose-spec/compose-go/v2/types"
 
-	"locklab/internal/testenv"
-	"locklab/stack/compose"
+	"locklab/lab/servers/compose"
+	"locklab/lab/testenv"
 )
 
 // checks are what must be true of the stack of each topology.

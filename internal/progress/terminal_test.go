@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"testing"
 
-	"locklab/internal/testenv"
+	"locklab/lab/testenv"
 )
 
 const long = "L03-foreign-unlock: DEL, trial 2 of 3, and its end"

@@ -19,7 +19,7 @@ import (
 	"gorm.io/gorm/logger"
 
 	"locklab/internal/tables"
-	"locklab/internal/testenv"
+	"locklab/lab/testenv"
 )
 
 func TestMain(m *testing.M) { testenv.Main(m) }

@@ -11,11 +11,11 @@ import (
 	"github.com/alecthomas/kong"
 
 	"locklab/internal/lists"
-	"locklab/stack"
+	"locklab/lab/servers"
 )
 
 func main() {
-	stack.Reexec()
+	servers.Reexec()
 	var cli struct {
 		Run   runCommand   `cmd:"" help:"Measure (default: everything that the page shows)."`
 		Page  pageCommand  `cmd:"" help:"Make the tables of docs/benchmark.md from saved runs."`

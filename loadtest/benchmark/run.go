@@ -14,9 +14,9 @@ import (
 	"strings"
 	"time"
 
-	"locklab/internal/benchfile"
 	"locklab/internal/marked"
 	"locklab/internal/progress"
+	"locklab/lab/report/benchfile"
 	"locklab/loadtest/benchmark/page"
 	"locklab/loadtest/benchmark/runner"
 	"locklab/loadtest/benchmark/scale"

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"locklab/internal/testenv"
+	"locklab/lab/testenv"
 	"locklab/versions"
 )
 

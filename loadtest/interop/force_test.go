@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"locklab/internal/testenv"
+	"locklab/lab/testenv"
 	"locklab/lockstrategy"
 )
 

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"locklab/internal/testenv"
-	"locklab/stack"
+	"locklab/lab/servers"
+	"locklab/lab/testenv"
 	"locklab/topology"
 	"locklab/versions"
 )
@@ -115,7 +115,7 @@ func startJVMs(t *testing.T) map[string][2]*peer {
 
 // open connects the JVMs and this process, and lets each of them count alone for a while. A JVM loads classes in its
 // first turn, and that would look like starvation.
-func (b *bench) open(ctx context.Context, t *testing.T, started *stack.Topology) {
+func (b *bench) open(ctx context.Context, t *testing.T, started *servers.Topology) {
 	t.Helper()
 	connect(ctx, t, b.kind, started.Addrs, b.theirs[:]...)
 	var err error

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"locklab/internal/testenv"
+	"locklab/lab/testenv"
 )
 
 // redissonVersions are the newest, the last before 4.0, which most services still run, and that of A1.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"locklab/stack"
+	"locklab/lab/servers"
 	"locklab/topology"
 	"locklab/versions"
 )
@@ -73,7 +73,7 @@ func (o ours) execute(thread, verb, kind string, words []string) (string, error)
 
 func config(kind string, addrs []string) topology.Config {
 	kind = strings.Replace(kind, unsharded, "cluster", 1)
-	return topology.Config{Kind: topology.Kind(kind), Addrs: addrs, SentinelMaster: stack.SentinelMaster}
+	return topology.Config{Kind: topology.Kind(kind), Addrs: addrs, SentinelMaster: servers.SentinelMaster}
 }
 
 // counter adds one under the lock, by a read and a write, as Counter.java does and says why.

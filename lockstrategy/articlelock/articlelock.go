@@ -2,7 +2,7 @@
 // to compare, correct ones. Each says which article shows it and which experiment violates it. Do not use them.
 //
 // A lock is two lists of steps, each one command to Redis. Between any two of them a client may be stopped, die, or be
-// overtaken, and that is where the defects are. A scheduler (package steps) decides which client moves, so that a violation
+// overtaken, and that is where the defects are. A scheduler (package explore) decides which client moves, so that a violation
 // needs no luck. Every step has a name, and every stop is named after the step that follows it.
 //
 // What is NOT guaranteed: anything.

@@ -18,13 +18,13 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc"
 
-	"locklab/internal/testenv"
-	"locklab/internal/testlocks"
+	"locklab/internal/faultproxy"
+	"locklab/lab/servers"
+	"locklab/lab/testenv"
+	"locklab/lab/testenv/testlocks"
 	"locklab/lockstrategy"
 	"locklab/lockstrategy/etcdlock"
 	"locklab/lockstrategy/locktest"
-	"locklab/stack"
-	"locklab/stack/faultproxy"
 	"locklab/topology"
 )
 
@@ -41,7 +41,7 @@ func TestEtcdConforms(t *testing.T) {
 }
 
 // etcdServers starts a cluster that ends with the test.
-func etcdServers(t testing.TB, n int) *stack.Etcd {
+func etcdServers(t testing.TB, n int) *servers.Etcd {
 	t.Helper()
 	testenv.Needs(t, testenv.Etcd)
 	return testlocks.Must(testenv.Stack(t).Etcd(testenv.Context(t), n))(t)

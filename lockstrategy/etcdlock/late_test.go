@@ -14,8 +14,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"locklab/internal/testenv"
-	"locklab/internal/testlocks"
+	"locklab/lab/testenv"
+	"locklab/lab/testenv/testlocks"
 	"locklab/lockstrategy"
 )
 

@@ -14,10 +14,10 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"locklab/internal/testenv"
-	"locklab/internal/testlocks"
+	"locklab/internal/faultproxy"
+	"locklab/lab/testenv"
+	"locklab/lab/testenv/testlocks"
 	"locklab/lockstrategy"
-	"locklab/stack/faultproxy"
 )
 
 // Positions are kept for seconds, and waits last for minutes. A process that is stalled for so long loses its position, and tries again.

@@ -3,7 +3,7 @@ package localqueue_test
 import (
 	"testing"
 
-	"locklab/internal/testlocks"
+	"locklab/lab/testenv/testlocks"
 	"locklab/lockstrategy"
 	"locklab/lockstrategy/locktest"
 )

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"locklab/internal/testlocks"
+	"locklab/lab/testenv/testlocks"
 	"locklab/lockstrategy"
 	"locklab/lockstrategy/locktest"
 	"locklab/lockstrategy/session"

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"locklab/stack/faultproxy"
+	"locklab/internal/faultproxy"
 )
 
 // Wire is the network between a client and its servers: a fault proxy before each server. A fault is made in all of them. The

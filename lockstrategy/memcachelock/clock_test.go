@@ -8,10 +8,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"locklab/internal/testenv"
+	"locklab/lab/servers"
+	"locklab/lab/testenv"
 	"locklab/lockstrategy"
 	"locklab/lockstrategy/memcachelock"
-	"locklab/stack"
 )
 
 // The clock of the server ticks once each second. A tick that comes late may leave a second out: then an item has one second less.
@@ -39,7 +39,7 @@ func TestMemcachedKeepsAnItemForItsLease(t *testing.T) {
 
 // leaveASecondOut acquires just before the server would tick, and has that tick come late. A busy machine does some of it too late. Then
 // inTime is false, and the server promises nothing: it may have stalled for longer than the second that is made up for.
-func leaveASecondOut(t *testing.T, server *stack.Memcached, lock *memcachelock.Lock) (lease *lockstrategy.Lease, inTime bool) {
+func leaveASecondOut(t *testing.T, server *servers.Memcached, lock *memcachelock.Lock) (lease *lockstrategy.Lease, inTime bool) {
 	t.Helper()
 	testenv.Pause(t, server)
 	late := time.Duration(0)

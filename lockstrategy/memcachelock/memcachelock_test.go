@@ -13,13 +13,13 @@ import (
 
 	"github.com/bradfitz/gomemcache/memcache"
 
-	"locklab/internal/testenv"
-	"locklab/internal/testlocks"
+	"locklab/internal/faultproxy"
+	"locklab/lab/servers"
+	"locklab/lab/testenv"
+	"locklab/lab/testenv/testlocks"
 	"locklab/lockstrategy"
 	"locklab/lockstrategy/locktest"
 	"locklab/lockstrategy/memcachelock"
-	"locklab/stack"
-	"locklab/stack/faultproxy"
 )
 
 func TestMemcachedConforms(t *testing.T) {
@@ -33,7 +33,7 @@ func TestMemcachedConforms(t *testing.T) {
 	}
 }
 
-func memcachedBackend(t *testing.T, server *stack.Memcached, queued bool) locktest.Backend {
+func memcachedBackend(t *testing.T, server *servers.Memcached, queued bool) locktest.Backend {
 	admin := cacheAt(t, server.Addr)
 	return locktest.Backend{
 		Wired: true, Queued: queued, Yields: queued, Polls: true,
@@ -61,7 +61,7 @@ func memcachedBackend(t *testing.T, server *stack.Memcached, queued bool) lockte
 	}
 }
 
-func memcachedServer(t testing.TB, settings ...string) *stack.Memcached {
+func memcachedServer(t testing.TB, settings ...string) *servers.Memcached {
 	t.Helper()
 	testenv.Needs(t, testenv.Memcached)
 	return testlocks.Must(testenv.Stack(t).Memcached(testenv.Context(t), settings...))(t)

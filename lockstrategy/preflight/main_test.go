@@ -5,7 +5,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"locklab/internal/testenv"
+	"locklab/lab/testenv"
 )
 
 func TestMain(m *testing.M) { testenv.Main(m) }

@@ -14,19 +14,20 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
-	"locklab/internal/testenv"
+	"locklab/internal/faultproxy"
+	"locklab/lab/servers"
+	"locklab/lab/testenv"
 	"locklab/lockstrategy"
+	"locklab/lockstrategy/locktest/bubble"
 	"locklab/lockstrategy/preflight"
 	"locklab/lockstrategy/redislock"
 	"locklab/lockstrategy/redlock"
-	"locklab/stack"
-	"locklab/stack/faultproxy"
 )
 
 // instance is the name in the keys that are tried: braces mean something in a key.
 const instance = "lab}{1"
 
-func server(t *testing.T, settings ...string) *stack.Node {
+func server(t *testing.T, settings ...string) *servers.Node {
 	t.Helper()
 	testenv.Needs(t, testenv.RedisServer)
 	node, err := testenv.Stack(t).Redis(testenv.Context(t), "redis", true, settings...)
@@ -165,7 +166,7 @@ func TestPreflightOfTheSentinelsMaster(t *testing.T) {
 	t.Parallel()
 	started := testenv.Topology(t, "sentinel")
 	c := redis.NewFailoverClient(&redis.FailoverOptions{
-		MasterName: stack.SentinelMaster, SentinelAddrs: started.Addrs, ContextTimeoutEnabled: true,
+		MasterName: servers.SentinelMaster, SentinelAddrs: started.Addrs, ContextTimeoutEnabled: true,
 	})
 	t.Cleanup(func() { _ = c.Close() })
 	report := asked(t, c)
@@ -272,7 +273,7 @@ func TestPreflightIsBounded(t *testing.T) {
 		defer server.Close()
 		wire := faultproxy.New(func(context.Context) (net.Conn, error) { return server.Dial() })
 		defer wire.Close()
-		c := testenv.InBubble(wire.DialContext)
+		c := bubble.Dial(wire.DialContext)
 		defer c.Close()
 		ask := check(t, c)
 		if _, answered := ask(t.Context()); !answered { // it has its connection

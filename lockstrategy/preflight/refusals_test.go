@@ -7,9 +7,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"locklab/internal/testenv"
+	"locklab/lab/servers"
+	"locklab/lab/testenv"
 	"locklab/lockstrategy/preflight"
-	"locklab/stack"
 )
 
 // A server that answers and grants no lock is found by a lock that is tried, and the sentence has its reply.
@@ -105,7 +105,7 @@ func TestPreflightTriesEveryMasterOfACluster(t *testing.T) {
 }
 
 // fiveNodes starts the nodes of a quorum, and clients of them.
-func fiveNodes(t *testing.T) (nodes []*stack.Node, clients []redis.UniversalClient) {
+func fiveNodes(t *testing.T) (nodes []*servers.Node, clients []redis.UniversalClient) {
 	testenv.Needs(t, testenv.RedisServer)
 	nodes, err := testenv.Stack(t).RedLock(testenv.Context(t), 5, true)
 	if err != nil {

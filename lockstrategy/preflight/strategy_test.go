@@ -13,7 +13,7 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/logger"
 
-	"locklab/internal/testenv"
+	"locklab/lab/testenv"
 	"locklab/lockstrategy"
 	"locklab/lockstrategy/preflight"
 	"locklab/lockstrategy/session"

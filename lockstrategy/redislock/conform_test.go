@@ -6,12 +6,12 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"locklab/internal/testenv"
-	"locklab/internal/testlocks"
+	"locklab/lab/servers"
+	"locklab/lab/testenv"
+	"locklab/lab/testenv/testlocks"
 	"locklab/lockstrategy"
 	"locklab/lockstrategy/locktest"
 	"locklab/lockstrategy/redislock"
-	"locklab/stack"
 	"locklab/topology"
 )
 
@@ -54,7 +54,7 @@ func TestRedisConformsInEveryTopology(t *testing.T) {
 			started := testenv.Topology(t, string(kind))
 			connect := func(t *testing.T, _ locktest.Settings) redis.UniversalClient {
 				r, err := topology.Open(testenv.Context(t), topology.Config{
-					Kind: kind, Addrs: started.Addrs, SentinelMaster: stack.SentinelMaster,
+					Kind: kind, Addrs: started.Addrs, SentinelMaster: servers.SentinelMaster,
 				})
 				if err != nil {
 					t.Fatal(err)

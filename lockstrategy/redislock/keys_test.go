@@ -6,8 +6,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"locklab/internal/testenv"
-	"locklab/internal/testlocks"
+	"locklab/lab/testenv"
+	"locklab/lab/testenv/testlocks"
 	"locklab/lockstrategy"
 	"locklab/topology"
 	"locklab/versions"

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"locklab/history"
+	"locklab/lab/history"
 )
 
 // harm does what f says.

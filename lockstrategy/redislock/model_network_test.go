@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"locklab/stack/faultproxy"
+	"locklab/internal/faultproxy"
 )
 
 // beginning is how much of a message is the same in each run of a program: the command and the name of its script.

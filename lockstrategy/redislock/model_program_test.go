@@ -14,7 +14,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"locklab/history"
+	"locklab/lab/history"
 	"locklab/lockstrategy"
 	"locklab/lockstrategy/localqueue"
 )

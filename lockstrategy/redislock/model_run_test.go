@@ -14,9 +14,9 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
-	"locklab/history"
-	"locklab/internal/testenv"
+	"locklab/lab/history"
 	"locklab/lockstrategy"
+	"locklab/lockstrategy/locktest/bubble"
 	"locklab/versions"
 )
 
@@ -94,7 +94,7 @@ func (w *world) start(number int, open modelOpen) (*process, error) {
 		dial = w.server.Dial
 	}
 	p := &process{name: fmt.Sprintf("process %d", number), network: newNetwork(dial, w.program.Seed, number)}
-	p.client = testenv.InBubble(p.network.DialContext)
+	p.client = bubble.Dial(p.network.DialContext)
 	var err error
 	p.lock, err = open(versions.Backends{Redis: p.client, Expiry: w.program.Lease, HandOff: w.program.HandOff})
 	return p, err

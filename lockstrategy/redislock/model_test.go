@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"locklab/history"
+	"locklab/lab/history"
 	"locklab/lockstrategy"
 	"locklab/lockstrategy/redislock"
 	"locklab/versions"

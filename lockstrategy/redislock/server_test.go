@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"locklab/internal/testenv"
-	"locklab/internal/testlocks"
+	"locklab/lab/testenv"
+	"locklab/lab/testenv/testlocks"
 	"locklab/lockstrategy"
 	"locklab/versions"
 )

@@ -14,10 +14,10 @@ import (
 	wire "github.com/alicebob/miniredis/v2/server"
 	"github.com/redis/go-redis/v9"
 
+	"locklab/internal/faultproxy"
 	"locklab/lockstrategy"
 	"locklab/lockstrategy/locktest/bubble"
 	"locklab/lockstrategy/redislock/pubsub"
-	"locklab/stack/faultproxy"
 )
 
 // Without a subscription a waiter polls: here its connection for messages leads nowhere.

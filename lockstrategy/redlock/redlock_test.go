@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"locklab/internal/testenv"
-	"locklab/internal/testlocks"
+	"locklab/lab/servers"
+	"locklab/lab/testenv"
+	"locklab/lab/testenv/testlocks"
 	"locklab/lockstrategy"
-	"locklab/stack"
 	"locklab/versions"
 )
 
@@ -57,7 +57,7 @@ func TestRedLockTakesBackWhatAMinorityGranted(t *testing.T) {
 }
 
 // wantUnavailable demands an error that names the silent nodes, and no other.
-func wantUnavailable(t *testing.T, err error, nodes, silent []*stack.Node) {
+func wantUnavailable(t *testing.T, err error, nodes, silent []*servers.Node) {
 	t.Helper()
 	if !errors.Is(err, lockstrategy.ErrNotAcquired) || !errors.Is(err, lockstrategy.ErrUnavailable) {
 		t.Fatalf("with three nodes away: %v, want ErrNotAcquired and ErrUnavailable", err)

@@ -3,7 +3,7 @@ package sqllock_test
 import (
 	"testing"
 
-	"locklab/internal/testenv"
+	"locklab/lab/testenv"
 )
 
 func TestMain(m *testing.M) {

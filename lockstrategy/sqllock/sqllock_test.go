@@ -19,12 +19,12 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/logger"
 
-	"locklab/internal/testenv"
-	"locklab/internal/testlocks"
+	"locklab/lab/servers"
+	"locklab/lab/testenv"
+	"locklab/lab/testenv/testlocks"
 	"locklab/lockstrategy"
 	"locklab/lockstrategy/locktest"
 	"locklab/lockstrategy/sqllock"
-	"locklab/stack"
 	"locklab/versions"
 )
 
@@ -357,9 +357,9 @@ func sqliteFile(t *testing.T) func(*testing.T, locktest.Settings) *gorm.DB {
 	}
 }
 
-var sharedMariaDB = testenv.Shared[*stack.Database]{
+var sharedMariaDB = testenv.Shared[*servers.Database]{
 	Need: testenv.MariaDB,
-	Start: func(ctx context.Context, s *stack.Stack) (*stack.Database, error) {
+	Start: func(ctx context.Context, s *servers.Stack) (*servers.Database, error) {
 		return s.MariaDB(ctx, "--max-connections=1000")
 	},
 }

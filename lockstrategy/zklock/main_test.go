@@ -3,7 +3,7 @@ package zklock_test
 import (
 	"testing"
 
-	"locklab/internal/testenv"
+	"locklab/lab/testenv"
 )
 
 func TestMain(m *testing.M) {

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"locklab/internal/testlocks"
+	"locklab/lab/testenv/testlocks"
 
 	"github.com/go-zookeeper/zk"
 )

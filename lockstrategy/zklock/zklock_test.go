@@ -13,20 +13,20 @@ import (
 	"testing/synctest"
 	"time"
 
-	"locklab/internal/testenv"
-	"locklab/internal/testlocks"
+	"locklab/internal/faultproxy"
+	"locklab/lab/servers"
+	"locklab/lab/testenv"
+	"locklab/lab/testenv/testlocks"
 	"locklab/lockstrategy"
 	"locklab/lockstrategy/localqueue"
 	"locklab/lockstrategy/locktest"
 	"locklab/lockstrategy/zklock"
-	"locklab/stack"
-	"locklab/stack/faultproxy"
 	"locklab/versions"
 )
 
-var sharedZooKeeper = testenv.Shared[*stack.ZooKeeperNode]{
+var sharedZooKeeper = testenv.Shared[*servers.ZooKeeperNode]{
 	Need: testenv.ZooKeeper,
-	Start: func(ctx context.Context, s *stack.Stack) (*stack.ZooKeeperNode, error) {
+	Start: func(ctx context.Context, s *servers.Stack) (*servers.ZooKeeperNode, error) {
 		nodes, err := s.ZooKeeper(ctx, 1)
 		if err != nil {
 			return nil, err

@@ -8,7 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"locklab/examples/locks/template-go/lab"
-	"locklab/experiments/agent/protocol"
+	"locklab/lab/clients/protocol"
 )
 
 type lock struct{ *redis.Client }

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strconv"
 
-	"locklab/internal/benchfile"
+	"locklab/lab/report/benchfile"
 )
 
 // noise is what two rows that do the same differ by on a shared machine. A goal that says "no more" allows it.

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"locklab/internal/benchfile"
 	"locklab/internal/marked"
+	"locklab/lab/report/benchfile"
 	"locklab/versions"
 )
 

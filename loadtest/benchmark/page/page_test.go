@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"locklab/internal/benchfile"
 	"locklab/internal/marked"
+	"locklab/lab/report/benchfile"
 )
 
 var update = flag.Bool("update", false, "write what is made as what is wanted")

@@ -15,7 +15,7 @@ import (
 
 	_ "github.com/go-sql-driver/mysql" // the driver
 
-	"locklab/stack"
+	"locklab/lab/servers"
 	"locklab/versions"
 )
 
@@ -61,17 +61,17 @@ func serverOf(lock string) (server versions.Server, counts bool) {
 	return server, counts
 }
 
-// program is what a kind of server needs on this machine. The etcd that package stack builds where there is none on the PATH runs without
+// program is what a kind of server needs on this machine. The etcd that package servers builds where there is none on the PATH runs without
 // fsync: it is not what the page says.
-func program(server versions.Server) stack.Program {
-	k, _ := stack.KindNamed(string(server))
+func program(server versions.Server) servers.Program {
+	k, _ := servers.KindNamed(string(server))
 	if server == versions.Etcd {
-		return stack.Program{Name: "etcd", Debian: k.Program.Debian}
+		return servers.Program{Name: "etcd", Debian: k.Program.Debian}
 	}
 	return k.Program
 }
 
-// startBackends starts the servers that locks need, each once, unless they are missing. They have the settings of package stack:
+// startBackends starts the servers that locks need, each once, unless they are missing. They have the settings of package servers:
 // ZooKeeper and etcd write each change to the disk, and MariaDB writes its log once in a second.
 func (b *Bench) startBackends(ctx context.Context, locks []string) error {
 	for _, lock := range locks {

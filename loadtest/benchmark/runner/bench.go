@@ -15,8 +15,8 @@ import (
 	"strings"
 	"time"
 
-	"locklab/internal/benchfile"
-	"locklab/stack"
+	"locklab/lab/report/benchfile"
+	"locklab/lab/servers"
 	"locklab/versions"
 )
 
@@ -28,7 +28,7 @@ type Bench struct {
 	RoundTrip, Emulated float64           // µs, p50 of a PING
 	Missing             map[string]string // lock: how to install what it needs; workload: why it cannot run here
 
-	stack    *stack.Stack
+	stack    *servers.Stack
 	redis    []server
 	backends map[versions.Server]*backend // those that are needed and not missing
 	jvms     map[int]*child
@@ -39,7 +39,7 @@ type Bench struct {
 
 // Open starts the servers that the plan needs.
 func Open(ctx context.Context, plan []Workload) (*Bench, error) {
-	s, err := stack.New()
+	s, err := servers.New()
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +198,7 @@ var libraries = map[string]string{
 
 // Describe says where and with what b measures.
 func (b *Bench) Describe(form string, reps int) benchfile.Header {
-	known := map[string]string{"Go": runtime.Version(), "Redis": strings.TrimPrefix(stack.Engine(true), "redis-server ")}
+	known := map[string]string{"Go": runtime.Version(), "Redis": strings.TrimPrefix(servers.Engine(true), "redis-server ")}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, m := range info.Deps {
 			if name := libraries[m.Path]; name != "" {

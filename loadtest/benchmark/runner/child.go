@@ -10,13 +10,13 @@ import (
 	"strings"
 	"time"
 
+	"locklab/lab/servers"
 	"locklab/loadtest/benchmark/worker"
-	"locklab/stack"
 )
 
 // child is a worker process, and the lines to and from it.
 type child struct {
-	*stack.Dialogue
+	*servers.Dialogue
 	orders  *json.Encoder
 	answers chan worker.Answer // closed when the process has ended
 }
@@ -24,7 +24,7 @@ type child struct {
 // jar is the Java worker.
 const jar = "java/target/benchmark-1.jar"
 
-var workerRole = stack.Role("benchmark-worker", func(in io.Reader, out io.Writer) int {
+var workerRole = servers.Role("benchmark-worker", func(in io.Reader, out io.Writer) int {
 	if err := worker.Serve(in, out); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -55,7 +55,7 @@ func (b *Bench) startChild(i int, lock string) (*child, error) {
 	return b.jvms[i], nil
 }
 
-func newChild(w *stack.Dialogue) *child {
+func newChild(w *servers.Dialogue) *child {
 	c := &child{w, json.NewEncoder(w.In), make(chan worker.Answer, 1)}
 	go func() {
 		defer close(c.answers)

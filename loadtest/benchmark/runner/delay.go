@@ -6,8 +6,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"locklab/internal/benchfile"
-	"locklab/stack/faultproxy"
+	"locklab/internal/faultproxy"
+	"locklab/lab/report/benchfile"
 )
 
 // emulated is the round trip that the proxy aims at.

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"locklab/internal/benchfile"
+	"locklab/lab/report/benchfile"
 )
 
 const (

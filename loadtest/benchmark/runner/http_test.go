@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"locklab/internal/benchfile"
+	"locklab/lab/report/benchfile"
 )
 
 var overHTTP = Workload{Name: "http", Kind: HTTP, Waiters: 666, Count: 2}

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"locklab/internal/testenv"
+	"locklab/lab/testenv"
 )
 
 // Under the quota, processes on all processors together get half of their time. A busy machine gives them no more without it, so it shows

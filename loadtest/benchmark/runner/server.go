@@ -9,12 +9,12 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"locklab/stack"
+	"locklab/lab/servers"
 )
 
 // server is a Redis server, and the runner's own client of it.
 type server struct {
-	*stack.Node
+	*servers.Node
 	info *redis.Client
 	pid  int
 }

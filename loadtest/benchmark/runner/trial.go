@@ -9,7 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"locklab/internal/benchfile"
+	"locklab/lab/report/benchfile"
 	"locklab/loadtest/benchmark/worker"
 )
 

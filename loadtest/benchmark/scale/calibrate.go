@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"time"
 
-	"locklab/internal/benchfile"
+	"locklab/lab/report/benchfile"
 	"locklab/loadtest/benchmark/runner"
 )
 

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"locklab/internal/benchfile"
+	"locklab/lab/report/benchfile"
 	"locklab/loadtest/benchmark/runner"
 )
 

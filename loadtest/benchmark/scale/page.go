@@ -5,8 +5,8 @@ import (
 	"maps"
 	"strconv"
 
-	"locklab/internal/benchfile"
 	"locklab/internal/marked"
+	"locklab/lab/report/benchfile"
 	"locklab/loadtest/benchmark/page"
 	"locklab/loadtest/benchmark/runner"
 )

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"testing"
 
-	"locklab/internal/benchfile"
 	"locklab/internal/marked"
+	"locklab/lab/report/benchfile"
 	"locklab/loadtest/benchmark/page"
 	"locklab/loadtest/benchmark/runner"
 )

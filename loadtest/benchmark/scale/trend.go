@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strconv"
 
-	"locklab/internal/benchfile"
 	"locklab/internal/marked"
+	"locklab/lab/report/benchfile"
 	"locklab/loadtest/benchmark/runner"
 )
 

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"locklab/internal/benchfile"
+	"locklab/lab/report/benchfile"
 	"locklab/loadtest/benchmark/runner"
 )
 

@@ -13,9 +13,9 @@ import (
 // Lock blocks until the caller holds key or ctx ends. The caller must then call unlock, which releases the lock.
 type Lock func(ctx context.Context, key string) (unlock func() error, err error)
 
-// servers is what locks are built on. Every lock on go-redis gets the same clients, with the app's own settings: 64 connections, no
+// clients is what locks are built on. Every lock on go-redis gets the same clients, with the app's own settings: 64 connections, no
 // command sent again, contexts obeyed.
-type servers struct {
+type clients struct {
 	redis   *redis.Client
 	nodes   []redis.UniversalClient
 	backend string // the address of the server that keeps the lock, where it is not a Redis: as the flag of app serve has it
@@ -29,7 +29,7 @@ const (
 
 // open opens the lock called name for a process with that many waiters. The caller must call closer, which closes what the lock has opened,
 // but not the clients of s.
-func open(name string, s servers, waiters int) (lock Lock, closer func() error, err error) {
+func open(name string, s clients, waiters int) (lock Lock, closer func() error, err error) {
 	if library, behind := strings.CutSuffix(name, mutex); behind {
 		lock, closer, err = open(library, s, 1)
 		return behindMutex(lock), closer, err

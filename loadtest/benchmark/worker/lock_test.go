@@ -8,14 +8,14 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"locklab/internal/testenv"
-	"locklab/stack"
+	"locklab/lab/servers"
+	"locklab/lab/testenv"
 )
 
 // Each lock on MariaDB excludes, behind its queue, bare, and the library's: GET_LOCK keeps its connection.
 func TestDatabaseLocksExclude(t *testing.T) {
 	testenv.Needs(t, testenv.MariaDB)
-	s, err := stack.New()
+	s, err := servers.New()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +26,7 @@ func TestDatabaseLocksExclude(t *testing.T) {
 	}
 	for _, name := range []string{"v5", "v5" + bare, "GET_LOCK"} {
 		t.Run(name, func(t *testing.T) {
-			lock, closer, err := open(name, servers{backend: "mysql:" + db.DSN}, 4)
+			lock, closer, err := open(name, clients{backend: "mysql:" + db.DSN}, 4)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -96,7 +96,7 @@ func TestBehindMutex(t *testing.T) {
 
 func TestUnknownLock(t *testing.T) {
 	for _, name := range []string{"v9", "v9" + bare, "dance", "dance" + mutex} {
-		if _, _, err := open(name, servers{}, 1); err == nil {
+		if _, _, err := open(name, clients{}, 1); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}

@@ -4,11 +4,11 @@ import (
 	"os"
 	"testing"
 
-	"locklab/stack"
+	"locklab/lab/servers"
 )
 
 // TestMain lets a stack run this binary as a supervisor. Without it, that would be this test again, without an end.
 func TestMain(m *testing.M) {
-	stack.Reexec()
+	servers.Reexec()
 	os.Exit(m.Run())
 }

@@ -33,7 +33,7 @@ var ours = map[string]own{
 }
 
 // open connects and opens the strategy.
-func (o own) open(s servers) (Lock, func() error, error) {
+func (o own) open(s clients) (Lock, func() error, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), connects)
 	defer cancel()
 	b := versions.Backends{Redis: s.redis, Nodes: s.nodes, HandOff: localqueue.HandOff{Count: o.handOff}}

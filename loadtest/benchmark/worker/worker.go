@@ -93,7 +93,7 @@ func (w *worker) prepare(task *Task) error {
 	limit := time.Duration(task.Load.Limit) * time.Millisecond
 	w.ctx, w.cancel = context.WithTimeout(context.Background(), 2*limit+10*time.Second)
 	section := w.client(task.Redis)
-	s := servers{redis: section, backend: task.Backend}
+	s := clients{redis: section, backend: task.Backend}
 	for _, node := range task.Nodes {
 		s.nodes = append(s.nodes, w.client(node))
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
-	"locklab/internal/testenv"
 	"locklab/lockstrategy"
 	"locklab/lockstrategy/session"
 )
@@ -184,7 +183,7 @@ func Client(t *testing.T, server *miniredis.Miniredis) *redis.Client {
 
 // Connect returns a client that connects by dial.
 func Connect(t *testing.T, dial func(ctx context.Context, network, addr string) (net.Conn, error)) *redis.Client {
-	client := testenv.InBubble(dial)
+	client := Dial(dial)
 	t.Cleanup(func() { _ = client.Close() })
 	return client
 }

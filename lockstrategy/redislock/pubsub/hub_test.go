@@ -13,9 +13,10 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
-	"locklab/internal/testenv"
+	"locklab/internal/faultproxy"
+	"locklab/lab/testenv"
+	"locklab/lockstrategy/locktest/bubble"
 	"locklab/lockstrategy/redislock/pubsub"
-	"locklab/stack/faultproxy"
 	"locklab/topology"
 )
 
@@ -41,7 +42,7 @@ func inBubble(t *testing.T, f func(t *testing.T, proxy *faultproxy.Proxy, client
 		server := miniredis.NewMiniRedis()
 		defer server.Close()
 		proxy := faultproxy.New(func(context.Context) (net.Conn, error) { return server.Dial() })
-		client := testenv.InBubble(proxy.DialContext)
+		client := bubble.Dial(proxy.DialContext)
 		f(t, proxy, client)
 		_ = client.Close()
 		proxy.Close()
@@ -137,7 +138,7 @@ func (c slowConn) Write(b []byte) (int, error) {
 // A channel may be listened to again after the hub gave it up, but before the server was told. It is subscribed to once more.
 func TestAChannelThatIsWantedAgain(t *testing.T) { // in no bubble: a goroutine that waits for a mutex stops its clock
 	server, written := miniredis.RunT(t), make(chan struct{})
-	client := testenv.InBubble(func(ctx context.Context, _, _ string) (net.Conn, error) {
+	client := bubble.Dial(func(ctx context.Context, _, _ string) (net.Conn, error) {
 		conn, err := faultproxy.TCP(server.Addr())(ctx)
 		return slowConn{conn, written}, err
 	})

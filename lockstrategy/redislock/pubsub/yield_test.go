@@ -9,8 +9,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"locklab/internal/faultproxy"
 	"locklab/lockstrategy/redislock/pubsub"
-	"locklab/stack/faultproxy"
 )
 
 // released is the message of a release that n other processes have received, and this one will.

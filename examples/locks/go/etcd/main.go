@@ -13,7 +13,7 @@ import (
 	etcd "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/concurrency"
 
-	"locklab/experiments/agent/protocol"
+	"locklab/lab/clients/protocol"
 )
 
 func main() {

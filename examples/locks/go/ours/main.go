@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"os"
 
-	"locklab/experiments/agent"
+	"locklab/lab/clients/agent"
 	"locklab/versions"
 )
 

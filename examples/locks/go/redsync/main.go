@@ -16,7 +16,7 @@ import (
 	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
 	"github.com/redis/go-redis/v9"
 
-	"locklab/experiments/agent/protocol"
+	"locklab/lab/clients/protocol"
 )
 
 func main() {

@@ -14,7 +14,7 @@ import (
 	"github.com/redis/rueidis"
 	"github.com/redis/rueidis/rueidislock"
 
-	"locklab/experiments/agent/protocol"
+	"locklab/lab/clients/protocol"
 )
 
 func main() {

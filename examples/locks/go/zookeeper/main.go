@@ -12,7 +12,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"locklab/experiments/agent/protocol"
+	"locklab/lab/clients/protocol"
 )
 
 func main() {

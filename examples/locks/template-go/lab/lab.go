@@ -10,7 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"locklab/experiments/agent/protocol"
+	"locklab/lab/clients/protocol"
 )
 
 // Lock is what is tried. Each method sends one command or one script.

@@ -12,7 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"locklab/examples/locks/template-go/lab"
-	"locklab/experiments/agent/protocol"
+	"locklab/lab/clients/protocol"
 )
 
 const (

@@ -1,9 +1,0 @@
-package experiments
-
-import (
-	"testing"
-
-	"locklab/internal/testenv"
-)
-
-func TestMain(m *testing.M) { testenv.Main(m) }

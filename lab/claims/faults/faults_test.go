@@ -1,0 +1,112 @@
+package faults
+
+import (
+	"testing"
+	"time"
+
+	"locklab/lab/history"
+	"locklab/lab/testenv"
+	"locklab/lab/trialtest"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+// F05: a client alone must not wait for a node that hangs, and must be refused in time.
+func TestSlow(t *testing.T) {
+	event := func(kind history.Kind, owner string, at time.Duration) history.Event {
+		return history.Event{Timeline: owner[:1], Owner: owner, Kind: kind, At: at}
+	}
+	const long, short = 500 * time.Millisecond, 499 * time.Millisecond
+	timeout := nodeTimeout.Event("lab", long.Milliseconds())
+	for _, c := range []struct {
+		name   string
+		events []history.Event
+		found  int
+	}{
+		{"granted in time", []history.Event{event(history.Request, "A1", 0), event(history.Grant, "A1", short)}, 0},
+		{"granted after a timeout", []history.Event{event(history.Request, "A1", 0), event(history.Grant, "A1", long)}, 1},
+		{"released after a timeout", []history.Event{
+			event(history.Request, "A1", 0), event(history.Grant, "A1", 0), event(history.Release, "A1", 0), event(history.Released, "A1", long),
+		}, 1},
+		{"two compete", []history.Event{
+			event(history.Request, "A1", 0), event(history.Request, "B1", 0), event(history.Grant, "A1", long), event(history.Grant, "B1", long),
+		}, 0},
+		{"the other one was refused before", []history.Event{
+			event(history.Request, "B1", 0), event(history.Refuse, "B1", 0), event(history.Request, "A1", 0), event(history.Grant, "A1", long),
+		}, 1},
+		{"refused in time", []history.Event{event(history.Request, "A1", 0), event(history.Refuse, "A1", long)}, 0},
+		{"refused too late, beside another", []history.Event{
+			event(history.Request, "A1", 0), event(history.Request, "B1", 0), event(history.Refuse, "A1", 3*long),
+		}, 1},
+	} {
+		for i := range c.events {
+			c.events[i].Seq = i + 1
+		}
+		if found := slow(append(c.events, timeout)); len(found) != c.found {
+			t.Errorf("%s: found %+v", c.name, found)
+		}
+	}
+}
+
+// Nodes that hang cost a client alone no timeout. An answer may be late for another reason only while this process is stalled: then the
+// trial is repeated, twice at most.
+func TestNodesThatHangAreNotWaitedFor(t *testing.T) {
+	const stalled = 100 * time.Millisecond
+	stalls := testenv.WatchStalls(t)
+	for again := 0; ; again++ {
+		events, err := trialtest.Of(t, hanging(2, false))
+		late := stalls.Longest()
+		found := slow(events)
+		if err == nil && len(found) == 0 {
+			return
+		}
+		if again == 2 || late < stalled {
+			t.Errorf("found %+v, %v", found, err)
+			return
+		}
+		t.Logf("this process was stalled for %s; once more: %+v, %v", late, found, err)
+	}
+}
+
+// A holder that learns of its loss after the next grant is a violation, unless the lab's own timer was late as well.
+func TestLearnsLate(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		lose, ours time.Duration // after the grant; of our timer
+		found      int
+		shows      bool
+	}{
+		{"before", -time.Millisecond, 0, 0, true},
+		{"a moment after", tolerance / 2, 0, 0, false},
+		{"far too late", 2 * tolerance, 0, 1, false},
+		{"on a machine that does nothing in time", 2 * tolerance, tolerance, 0, false},
+		{"a moment after, as any timer", tolerance / 2, tolerance / 2, 0, true},
+		{"later than any timer", tolerance / 2, tolerance / 3, 0, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			grant := history.Event{At: time.Second, Timeline: "B", Kind: history.Grant}
+			lose := history.Event{At: time.Second + c.lose, Timeline: "A", Kind: history.Lose}
+			events := []history.Event{grant, lose}
+			if c.lose < 0 {
+				events = []history.Event{lose, grant}
+			}
+			events = append(events, timerLate.Event("lab", c.ours.Microseconds()))
+			for i := range events {
+				events[i].Seq = i + 1
+			}
+			if found := learnsLate(events); len(found) != c.found {
+				t.Errorf("found %+v", found)
+			}
+			if err := learnedInTime(events); (err == nil) != c.shows {
+				t.Errorf("it shows something: %v, %v", c.shows, err)
+			}
+		})
+	}
+	found := learnsLate([]history.Event{
+		{Seq: 1, Timeline: "B", Kind: history.Grant},
+		{Seq: 2, At: time.Second, Timeline: "A", Kind: history.Lose},
+	})
+	if len(found) > 0 {
+		t.Error("without our own timer nothing is known of the machine")
+	}
+}

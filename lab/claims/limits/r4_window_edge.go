@@ -1,0 +1,41 @@
+package limits
+
+import (
+	"context"
+	"time"
+
+	"locklab/lab"
+	"locklab/lab/claims/services"
+)
+
+var R4 = lab.Experiment{
+	ID:       "R4-window-edge",
+	Articles: lab.Articles{"A0"},
+	Claim:    "A fixed window admits nearly twice the limit around its end; a sliding window does not, and GCRA with a small burst does not.",
+	Level:    lab.Medium,
+	Schedule: lab.Schedule{Alone: true, Slow: true, Takes: 8 * time.Second, Trials: 2}, // each waits for a window
+	Check:    services.OverLimit(services.PerMoment),
+	Variants: []lab.Variant{
+		{Name: "fixed window, inside it", Run: insideOneWindow},
+		{Name: "fixed window, around its end", Expect: lab.Sometimes, Run: aroundTheEnd("r3")},
+		{Name: "sliding window, a log", Run: aroundTheEnd("r4")},
+		{Name: "GCRA, burst and rate are the limit", Run: aroundTheEnd("r6")},
+		{Name: "GCRA, each is the limit", Expect: lab.Sometimes, Run: aroundTheEnd("r8")},
+	},
+}
+
+func insideOneWindow(ctx context.Context, t *lab.Trial) {
+	c := services.StartCaller(ctx, t, "r3", services.SupplierNodes, services.PerMinute) // its window ends after the trial
+	c.Together(ctx, 4)
+	c.Sum()
+}
+
+// aroundTheEnd calls once, at half of the window up to the limit, and up to the limit when the first call has left the window.
+func aroundTheEnd(algorithm string) lab.Scenario {
+	return func(ctx context.Context, t *lab.Trial) {
+		c := services.StartCaller(ctx, t, algorithm, services.SupplierNodes, services.PerMoment)
+		c.Warm(ctx)
+		c.AroundTheEnd(ctx)
+		c.Sum()
+	}
+}

@@ -1,0 +1,253 @@
+package services
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"locklab/lab"
+	"locklab/lab/burst"
+	"locklab/lab/claims/failovers"
+	"locklab/lab/clients"
+	"locklab/lab/history"
+	"locklab/lab/servers"
+	"locklab/lockstrategy/redislock"
+	"locklab/topology"
+	"locklab/versions"
+)
+
+const (
+	chaosLease = 300 * time.Millisecond // ends while an instance is paused
+	chaosThink = 20 * time.Millisecond  // between reading and writing an order
+	chaosPhase = 500 * time.Millisecond // for how long one kind of fault goes on
+	chaosRound = 4 * time.Second        // of page views
+
+	chaosAtMost = 5 // times For, on a machine that is too slow for each fault to happen in For
+)
+
+// Chaos is two instances under load. Meanwhile an administrator, pauses and failovers do to their lock whatever takes it from its holder.
+type Chaos struct {
+	Version  string
+	Topology topology.Kind // empty: single; with Sentinel the master is replaced, too
+	For      time.Duration // at least, and until each kind of fault happened
+	Calm     bool          // without faults
+}
+
+// chaos is a run.
+type chaos struct {
+	Chaos
+	*lab.Trial
+	burst.Running
+	over  chan struct{}           // closed when the time is over
+	nodes []redis.UniversalClient // that keep the lock
+	admin *redislock.Lock         // of the Redis lock
+}
+
+// Views lets 20 clients send page views, in rounds that begin at zero: the checks of one long history would take too long.
+func (c Chaos) Views(ctx context.Context, t *lab.Trial) {
+	x := c.start(ctx, t)
+	var confirmed, stale, failed int
+	for round := 1; !isClosed(x.over); round++ {
+		key := fmt.Sprintf("%s, round %d", burst.CounterKey, round)
+		b, err := burst.SustainViews(ctx, x.Target, c.Version, Drivers, x.round(), nil)
+		t.Must(err)
+		for i := range b.Events {
+			b.Events[i].Key, b.Events[i].Owner = key, b.Events[i].Owner+" of round "+fmt.Sprint(round)
+		}
+		RecordBurst(t, b.Began, b.Events)
+		t.Record(history.Event{Timeline: "Redis", Kind: history.Final, Key: key, Value: b.Final})
+		confirmed, stale, failed = confirmed+len(b.Writes), stale+len(b.Stale), failed+len(b.Failed)
+	}
+	t.Measure(c.Version, int64(confirmed), lab.Count.Of("page views that were confirmed"))
+	t.Measure(c.Version, int64(stale), lab.Count.Of("stale holders that were refused"))
+	t.Measure(c.Version, int64(failed), lab.Count.Of("requests without a usable answer"))
+}
+
+// round returns a channel that is closed at the end of a round.
+func (x *chaos) round() <-chan struct{} {
+	end := make(chan struct{})
+	go func() {
+		defer close(end)
+		select {
+		case <-time.After(chaosRound):
+		case <-x.over:
+		}
+	}()
+	return end
+}
+
+func isClosed(done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	default:
+		return false
+	}
+}
+
+// Orders lets 20 drivers grab an order, and then the next one.
+func (c Chaos) Orders(ctx context.Context, t *lab.Trial) {
+	x := c.start(ctx, t)
+	var orders, won, stale, failed int64
+	for ; !isClosed(x.over); orders++ {
+		b, err := burst.RunGrabs(ctx, x.Target, c.Version, Drivers, "", burst.Simultaneous)
+		t.Must(err)
+		RecordBurst(t, b.Began, b.Events)
+		for _, e := range b.Wins {
+			t.Record(e)
+		}
+		won, stale, failed = won+int64(min(1, b.Winners())), stale+int64(len(b.Stale)), failed+int64(len(b.Failed))
+	}
+	t.Measure(c.Version, orders, lab.Count.Of("orders"))
+	t.Measure(c.Version, won, lab.Count.Of("orders that a driver has"))
+	t.Measure(c.Version, stale, lab.Count.Of("stale holders that were refused"))
+	t.Measure(c.Version, failed, lab.Count.Of("requests without a usable answer"))
+}
+
+// start starts the servers, and breaks the lock beside what follows.
+func (c Chaos) start(ctx context.Context, t *lab.Trial) *chaos {
+	if len(t.App) == 0 {
+		t.Must(ErrNoApp)
+	}
+	if c.Topology == "" {
+		c.Topology = topology.Single
+	}
+	running, err := burst.Service{
+		App: t.App, Topology: string(c.Topology), Real: t.Real, Instances: 2, Named: true, Think: chaosThink,
+		Servers: versions.RequiredServers(c.Version),
+		Lease:   chaosLease, Listen: "127.0.0.1:0",
+	}.Start(ctx, t.Stack, nil)
+	t.Must(err)
+	x := &chaos{Chaos: c, Trial: t, Running: running, over: make(chan struct{})}
+	x.connect(ctx)
+	t.Go(func() {
+		defer close(x.over)
+		shortest, cancel := context.WithTimeout(ctx, c.For)
+		defer cancel()
+		if c.Calm {
+			<-shortest.Done()
+			return
+		}
+		longest, stop := context.WithTimeout(ctx, min(chaosAtMost*c.For, max(c.For, t.Scaled(2*time.Minute)))) // a trial is bounded, too
+		defer stop()
+		x.breakLocks(longest, shortest.Done())
+	})
+	return x
+}
+
+// connect connects to the servers that keep the lock.
+func (x *chaos) connect(ctx context.Context) {
+	if x.Version == "v4" {
+		q := failovers.Quorum{Trial: x.Trial}
+		x.nodes = q.Connect(ctx, servers.Addrs(x.RedLock))
+		return
+	}
+	conn := clients.Connect(ctx, x.Trial, x.Redis)
+	x.nodes, x.admin = []redis.UniversalClient{conn}, clients.RedisLock(x.Trial, "admin", conn, clients.LongLease).Admin
+}
+
+// breakLocks breaks locks in one way after the other, and records the faults with their proofs. It ends when enough is closed and each
+// fault happened, and with ctx at the latest. On a slow machine a phase may find no lock that is held.
+func (x *chaos) breakLocks(ctx context.Context, enough <-chan struct{}) {
+	kinds := []func(context.Context) int64{x.deleteLocks, x.deleteLocksAndTokens, x.force, x.pause}
+	names := []string{"locks deleted", "locks and token counters deleted", "locks freed by force", "an instance paused past its lease"}
+	if x.Topology == topology.Sentinel {
+		kinds, names = append(kinds, x.failOver), append(names, "the master replaced")
+	}
+	times := make([]int64, len(kinds))
+	for i := 0; ctx.Err() == nil; i = (i + 1) % len(kinds) {
+		if isClosed(enough) && !slices.Contains(times, 0) {
+			break
+		}
+		times[i] += kinds[i](ctx)
+	}
+	for i, n := range times {
+		if n > 0 {
+			x.Fault("admin", names[i], fmt.Sprintf("confirmed %d times", n))
+		}
+	}
+}
+
+// phase repeats a fault for a while, without a pause, and counts how often it happened.
+func phase(ctx context.Context, once func(ctx context.Context) int64) (times int64) {
+	ctx, cancel := context.WithTimeout(ctx, chaosPhase)
+	defer cancel()
+	for ctx.Err() == nil {
+		times += once(ctx)
+	}
+	return times
+}
+
+func (x *chaos) deleteLocks(ctx context.Context) int64 {
+	return phase(ctx, func(ctx context.Context) int64 { return x.remove(ctx, isLock) })
+}
+
+func (x *chaos) deleteLocksAndTokens(ctx context.Context) int64 {
+	return phase(ctx, func(ctx context.Context) int64 { return x.remove(ctx, func(string) bool { return true }) })
+}
+
+// isLock tells a lock from its counter of tokens.
+func isLock(key string) bool { return !strings.HasPrefix(key, "locklab_grant:") }
+
+// remove removes the keys that have to do with a lock, in one command for each server. A server that is being replaced refuses it.
+func (x *chaos) remove(ctx context.Context, match func(key string) bool) (n int64) {
+	for _, node := range x.nodes {
+		found, _ := node.Keys(ctx, "*lock:*").Result()
+		var keys []string
+		for _, key := range found {
+			if match(key) {
+				keys = append(keys, key)
+			}
+		}
+		if len(keys) > 0 {
+			gone, _ := node.Del(ctx, keys...).Result()
+			n += gone
+		}
+	}
+	return n
+}
+
+// force frees the locks as an administrator does. RedLock has no way of its own: there the keys are deleted.
+func (x *chaos) force(ctx context.Context) int64 {
+	if x.admin == nil {
+		return x.deleteLocks(ctx)
+	}
+	return phase(ctx, func(ctx context.Context) (n int64) {
+		keys, _ := x.nodes[0].Keys(ctx, "lock:*").Result()
+		for _, key := range keys {
+			if freed, _ := x.admin.ForceUnlock(ctx, key); freed {
+				n++
+			}
+		}
+		return n
+	})
+}
+
+// pause stops one instance for longer than its lease.
+func (x *chaos) pause(ctx context.Context) int64 {
+	instance := x.Instances[x.Rand.IntN(len(x.Instances))]
+	x.Must(instance.Pause())
+	defer instance.Resume()
+	select {
+	case <-time.After(2 * chaosLease):
+		return 1
+	case <-ctx.Done():
+		return 0
+	}
+}
+
+// failOver lets the sentinels replace the master, which accepts writes until it learns of it. Then those are lost.
+func (x *chaos) failOver(ctx context.Context) int64 {
+	f, err := x.Redis.FailOver(ctx, burst.CounterKey)
+	if err == nil {
+		err = f.Named(ctx)
+	}
+	if err != nil {
+		return 0 // the time is over
+	}
+	return 1
+}

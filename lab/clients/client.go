@@ -1,0 +1,225 @@
+package clients
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"locklab/lab"
+	"locklab/lab/clients/agent"
+	"locklab/lab/history"
+	"locklab/lab/servers"
+	"locklab/lockstrategy"
+	"locklab/lockstrategy/redislock"
+	"locklab/versions"
+)
+
+// LockKey is the key that every client locks, unless its field Key says something else.
+const LockKey = "lock:counter"
+
+// NodeKey is the key of RedLock on each node.
+const NodeKey = "redlock:" + LockKey
+
+// LongLease is for leases that must not end while a trial runs, on a busy machine either.
+const LongLease = time.Minute
+
+// The rows of the matrix for work that takes longer than the lease. The holder names a lease, which is not renewed, or names none.
+const (
+	FixedLease   = "long work (fixed lease)"
+	RenewedLease = "long work (renewed lease)"
+)
+
+// Client is a client of a lock. Its beliefs are recorded.
+type Client struct {
+	Name  string // its timeline
+	Lock  lockstrategy.Strategy
+	Admin *redislock.Lock // nil: the lock has none
+	Key   string
+
+	t        *lab.Trial
+	attempts int
+}
+
+// NewClient returns a client of a lock.
+func NewClient(t *lab.Trial, name string, lock lockstrategy.Strategy) *Client {
+	return &Client{Name: name, Lock: lock, Key: LockKey, t: t}
+}
+
+// Open opens a lock of the lab for a client of its own process: two clients are two processes to each other.
+func Open(t *lab.Trial, name, strategy string, b versions.Backends) *Client {
+	o, err := versions.Open(strategy, b)
+	t.Must(err)
+	t.Cleanup(o.Close)
+	c := NewClient(t, name, o.Strategy)
+	c.Admin = o.Admin
+	return c
+}
+
+// Holder is a lock that a client holds, or believes to hold.
+type Holder struct {
+	*Client
+	Lease *lockstrategy.Lease // nil: the holder is another process
+	owner string
+	token uint64
+	ended chan struct{} // closed when Watch is over; nil: it was not called
+}
+
+// HolderElsewhere is the holder of a lock that another process holds. owner is of this grant; token 0: it has none.
+func HolderElsewhere(t *lab.Trial, name, owner string, token uint64) *Holder {
+	return &Holder{Client: NewClient(t, name, nil), owner: owner, token: token}
+}
+
+// Record records an event of the holder.
+func (h *Holder) Record(e history.Event) {
+	e.Timeline, e.Owner, e.Token = h.Name, h.owner, h.token
+	h.t.Record(e)
+}
+
+func (h *Holder) record(kind history.Kind, text string) {
+	h.Record(history.Event{Kind: kind, Key: h.Key, Text: text})
+}
+
+// TryAcquire requests the lock. A refusal is an error.
+func (c *Client) TryAcquire(ctx context.Context, options ...lockstrategy.Option) (*Holder, error) {
+	c.attempts++
+	h := &Holder{Client: c, owner: fmt.Sprintf("%s%d", c.Name, c.attempts)}
+	h.record(history.Request, "")
+	lease, err := c.Lock.Acquire(ctx, c.Key, options...)
+	if err != nil {
+		h.record(history.Refuse, agent.Reason(err))
+		return nil, err
+	}
+	h.Lease, h.token = lease, lease.FencingToken()
+	h.record(history.Grant, "")
+	return h, nil
+}
+
+// Acquire acquires the lock.
+func (c *Client) Acquire(ctx context.Context, options ...lockstrategy.Option) *Holder {
+	h, err := c.TryAcquire(ctx, options...)
+	c.t.Must(err)
+	return h
+}
+
+// Update acquires the lock, adds one to r, and releases the lock.
+func (c *Client) Update(ctx context.Context, r *Resource, options ...lockstrategy.Option) {
+	h := c.Acquire(ctx, options...)
+	r.Add(h)
+	h.Release(ctx)
+}
+
+// TryOnce makes one attempt, and returns nil when another client holds the lock.
+func (c *Client) TryOnce(ctx context.Context) *Holder {
+	h, err := c.TryAcquire(ctx, lockstrategy.TryOnce())
+	if errors.Is(err, lockstrategy.ErrTaken) {
+		return nil
+	}
+	c.t.Must(err)
+	return h
+}
+
+// UpdateOnce makes one attempt, adds one to r when it is granted, and releases. It reports whether it was granted.
+func (c *Client) UpdateOnce(ctx context.Context, r *Resource) (granted bool) {
+	h := c.TryOnce(ctx)
+	if h == nil {
+		return false
+	}
+	r.Add(h)
+	_ = h.TryRelease(ctx) // another client may have freed it
+	return true
+}
+
+// TryUpdate requests the lock, and adds one to r when it is granted. A refusal is recorded, whatever its reason, and ends no trial.
+func (c *Client) TryUpdate(ctx context.Context, r *Resource) {
+	h, err := c.TryAcquire(ctx)
+	if err == nil {
+		r.Add(h)
+		_ = h.TryRelease(ctx) // some nodes may be dead
+	} else if !errors.Is(err, lockstrategy.ErrNotAcquired) {
+		c.t.Must(err)
+	}
+}
+
+// Note records a remark about the client.
+func (c *Client) Note(text string) { c.t.Note(c.Name, text) }
+
+// Mark records a note of this client that code finds.
+func (c *Client) Mark(m history.Mark) { c.t.Mark(c.Name, m) }
+
+// Release releases the lock.
+func (h *Holder) Release(ctx context.Context) { h.t.Must(h.TryRelease(ctx)) }
+
+// TryRelease releases the lock. An error is recorded, and does not end the trial: the server may be dead.
+func (h *Holder) TryRelease(ctx context.Context) error {
+	h.record(history.Release, "")
+	err := h.Lease.Release(ctx)
+	h.record(history.Released, agent.Reason(err))
+	return err
+}
+
+// Watch records the loss when the lease's context ends, until ctx ends.
+func (h *Holder) Watch(ctx context.Context) {
+	h.ended = make(chan struct{})
+	h.t.Go(func() {
+		defer close(h.ended)
+		select {
+		case <-h.Lease.Context().Done():
+			h.record(history.Lose, agent.Reason(context.Cause(h.Lease.Context())))
+		case <-ctx.Done():
+		}
+	})
+}
+
+// AwaitLoss waits until the holder has learned of its loss, which is recorded, or until ctx ends: that is an error.
+func (h *Holder) AwaitLoss(ctx context.Context) error {
+	if h.ended == nil {
+		h.Watch(ctx)
+	}
+	<-h.ended
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("%s has not learned of its loss: %w", h.Name, err)
+	}
+	return nil
+}
+
+// Alive reports whether the lease's context has not ended. It records the loss when it has.
+func (h *Holder) Alive() bool {
+	if h.Lease.Context().Err() == nil {
+		return true
+	}
+	h.record(history.Lose, agent.Reason(context.Cause(h.Lease.Context())))
+	return false
+}
+
+// Relies reports whether the lease's context has not ended, although this process runs. A process that was stalled has timers that are
+// overdue. They run a moment after it runs again, and the end of the context is one of them. A process that is paused cannot look: L11
+// shows what happens then.
+func (h *Holder) Relies() bool {
+	const moment = 100 * time.Millisecond
+	select {
+	case <-h.Lease.Context().Done():
+		return false
+	case <-time.After(h.t.Scaled(moment)):
+		return h.Lease.Context().Err() == nil
+	}
+}
+
+// AwaitConfirmation waits until the server has confirmed the lease once more. A holder of the Redis lock asks for that when
+// it begins to listen, a moment after the grant. It would notice a fault before that.
+func (h *Holder) AwaitConfirmation(ctx context.Context) {
+	h.AwaitConfirmationAfter(ctx, h.Lease.Until())
+}
+
+// AwaitConfirmationAfter waits until the server has confirmed the lease since it was good until then.
+func (h *Holder) AwaitConfirmationAfter(ctx context.Context, granted time.Time) {
+	h.t.Must(servers.Until(ctx, func(context.Context) error {
+		if err := h.Lease.Context().Err(); err != nil {
+			return servers.Permanent{Err: fmt.Errorf("%s has not confirmed its lease, which has ended: %w", h.Name, err)}
+		}
+		if h.Lease.Until().Equal(granted) {
+			return errors.New(h.Name + " has not confirmed its lease")
+		}
+		return nil
+	}))
+}

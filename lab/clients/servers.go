@@ -1,0 +1,157 @@
+package clients
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"locklab/internal/faultproxy"
+	"locklab/lab"
+	"locklab/lab/clients/agent"
+	"locklab/lab/servers"
+	"locklab/lockstrategy"
+	"locklab/lockstrategy/zklock"
+	"locklab/versions"
+)
+
+// Servers keep the locks of one strategy.
+type Servers struct {
+	*lab.Trial
+	Strategy string
+	Addrs    []string        // as agent.Lock has them
+	Nodes    []*servers.Node // of Redis
+}
+
+// LeaseOf is as short as the servers of a strategy allow, and long enough for a holder on a busy machine to renew it. etcd and
+// Memcached round it up to whole seconds, and ZooKeeper's lock ends after half a session.
+func LeaseOf(strategy string) time.Duration {
+	switch strategy {
+	case versions.NameZooKeeper, versions.NameEtcd, versions.NameMemcached:
+		return time.Second
+	}
+	return ProcessLease
+}
+
+// NeedsOf is what a variant needs to start the servers of a strategy.
+func NeedsOf(strategy string) []lab.Need {
+	if kind, known := servers.KindNamed(strategy); known && !kind.Embedded {
+		return []lab.Need{lab.Need(kind.Program.Name)}
+	}
+	return nil
+}
+
+// Once are variants of one trial: nothing in them is left to chance, or their servers take seconds to start, or to free a key.
+func Once(variants []lab.Variant) []lab.Variant {
+	for i := range variants {
+		variants[i].Trials = 1
+	}
+	return variants
+}
+
+// OtherLocks is a scenario with the locks of v4 to v8, one variant each. None of them violates. Where servers take seconds to start, or to
+// free a key, there is one trial.
+func OtherLocks(name string, scenario func(strategy string) lab.Scenario) (all []lab.Variant) {
+	for _, v := range versions.All() {
+		variant := lab.Variant{Name: name + ": " + v.Name, Strategy: v.Name, Needs: NeedsOf(v.Strategy), Run: scenario(v.Strategy)}
+		switch v.Needs {
+		case "", versions.Redis:
+			continue
+		case versions.RedLockNodes:
+		default:
+			variant.Trials = 1
+		}
+		all = append(all, variant)
+	}
+	return all
+}
+
+// LocksOverProxies is a scenario with the locks of v3 to v8, one variant each, with a fault between a client and its servers. SQLite has no
+// connection, so v5 needs MariaDB.
+func LocksOverProxies(name string, scenario func(strategy string) lab.Scenario) []lab.Variant {
+	first := lab.Variant{Name: name + ": v3", Strategy: "v3", Run: scenario(versions.NameRedis)}
+	all := append([]lab.Variant{first}, OtherLocks(name, scenario)...)
+	for i := range all {
+		all[i].Fault = true
+		if all[i].Strategy == "v5" {
+			all[i].Needs = []lab.Need{lab.MariaDB}
+		}
+	}
+	return all
+}
+
+// StartLock starts the servers of a strategy: five nodes for RedLock, and one server for any other.
+func StartLock(ctx context.Context, t *lab.Trial, strategy string) *Servers {
+	return startLock(ctx, t, strategy, 1)
+}
+
+// startLock starts size servers of etcd or ZooKeeper. --embedded is about Redis: the database is MariaDB where that is there.
+func startLock(ctx context.Context, t *lab.Trial, strategy string, size int) *Servers {
+	started, err := t.Stack.Start(ctx, strategy, size, t.Real || strategy == versions.NameDatabase)
+	t.Must(err)
+	s := &Servers{Trial: t, Strategy: strategy, Addrs: started.Addrs, Nodes: started.Nodes}
+	if strategy == versions.NameZooKeeper {
+		t.Must(s.warmUp(ctx))
+	}
+	return s
+}
+
+// warmUp lets a server of ZooKeeper execute each request once: its first ones take longer than a short lease allows.
+func (s *Servers) warmUp(ctx context.Context) error {
+	timing := lockstrategy.Timing{Expiry: LongLease, Request: LongLease / 3}
+	z, err := zklock.New(s.Addrs, zklock.Config{Timing: timing})
+	if err != nil {
+		return err
+	}
+	lease, err := z.Acquire(ctx, "first")
+	if err == nil {
+		err = lease.Release(ctx)
+	}
+	return errors.Join(err, z.Close())
+}
+
+// NewClient returns a client of the lock in the lab's process, with connections of its own. A request waits for its reply for timeout, or
+// without one as long as the lease allows.
+func (s *Servers) NewClient(ctx context.Context, name string, lease time.Duration, timeout ...time.Duration) *Client {
+	request := min(s.Scaled(2*time.Second), agent.ReplyTimeout(lease))
+	if len(timeout) > 0 {
+		request = timeout[0]
+	}
+	b, closeAll, err := agent.Lock{Strategy: s.Strategy, Addrs: s.Addrs, Lease: lease, Request: request}.Connect(ctx)
+	s.Must(err)
+	s.Cleanup(closeAll)
+	if b.Redis != nil {
+		b.Redis = s.Tap(waiting(b.Redis, request))
+	}
+	for i, node := range b.Nodes {
+		b.Nodes[i] = s.Tap(waiting(node, request))
+	}
+	return Open(s.Trial, name, s.Strategy, b)
+}
+
+var hostAndPort = regexp.MustCompile(`127\.0\.0\.1:\d+`)
+
+// OverProxies returns the same servers with a proxy before each.
+func (s *Servers) OverProxies() (near *Servers, wires []*servers.Proxy) {
+	copied := *s
+	copied.Addrs = nil
+	for _, addr := range s.Addrs {
+		w, err := s.Stack.Proxy("wire", hostAndPort.FindString(addr))
+		s.Must(err)
+		if s.Strategy == versions.NameEtcd {
+			w.Control = faultproxy.HTTP2Control
+		}
+		wires, copied.Addrs = append(wires, w), append(copied.Addrs, hostAndPort.ReplaceAllString(addr, w.Addr))
+	}
+	return &copied, wires
+}
+
+// waiting lets client wait for a reply as long as for a request. go-redis waits for two seconds otherwise.
+func waiting(client redis.UniversalClient, request time.Duration) redis.UniversalClient {
+	if single, ok := client.(*redis.Client); ok && request > 0 {
+		return single.WithTimeout(request)
+	}
+	return client
+}

@@ -1,0 +1,150 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"github.com/shirou/gopsutil/v4/mem"
+	netstat "github.com/shirou/gopsutil/v4/net"
+
+	"locklab/lab/servers"
+)
+
+const (
+	gib          = 1 << 30
+	neededMemory = 2 * gib
+	neededFiles  = 4096 // 2000 connections have two ends each
+
+	howToGetK6     = "install k6 1.0 or newer: https://grafana.com/docs/k6/latest/set-up/install-k6/; or use the container, and --skip k6"
+	howToGetJMeter = "install Java 17, then make jmeter, or https://jmeter.apache.org/download_jmeter.cgi; without: --skip jmeter"
+	howToGetRedis  = "install its own package (packages.redis.io), or that of a newer system; until then it is as if there were none"
+	howToGetFiles  = "ulimit -n 8192 in the terminal that starts k6 or JMeter; if refused: ulimits in /etc/security/limits.conf"
+	howToMoveNet   = "set LAB_NET=172.30.66 in .env, or three other numbers that are not in use"
+)
+
+// files checks that there is a lab to start.
+func (m machine) files(context.Context) []Result {
+	if m.lab.Err != nil {
+		return problem(m.lab.Err.Error(), "run it in the checkout, or name that with --dir; until then images, ports and subnet are not checked")
+	}
+	dir, _ := filepath.Abs(m.lab.Dir)
+	return ok(fmt.Sprintf("docker-compose.yml in %s: %d images, %d ports", dir, len(m.lab.Images), len(m.lab.Ports)))
+}
+
+// memory checks Docker Desktop's virtual machine, whose available memory is not known, or else this machine.
+func (m machine) memory(ctx context.Context) []Result {
+	here, err := mem.VirtualMemoryWithContext(ctx)
+	if err != nil {
+		return problem("not known: "+err.Error(), "check that 2 GiB are available")
+	}
+	is, _ := m.info(ctx)
+	return judgeMemory(is.MemTotal, here.Total, here.Available)
+}
+
+func judgeMemory(ofEngine, total, available uint64) []Result {
+	const rounding = 64 << 20 // two ways to count the same memory differ by less
+	if ofEngine != 0 && ofEngine+rounding < total {
+		found := fmt.Sprintf("Docker has %s of this machine's %s", inGiB(ofEngine), inGiB(total))
+		if ofEngine < neededMemory {
+			return problem(found, "give Docker 4 GiB: Docker Desktop, Settings, Resources; in WSL: memory=4GB in .wslconfig")
+		}
+		return ok(found)
+	}
+	found := fmt.Sprintf("%s, %s of it available", inGiB(total), inGiB(available))
+	if available < neededMemory {
+		return problem(found, "close programs until 2 GiB are available")
+	}
+	return ok(found)
+}
+
+func inGiB(bytes uint64) string { return fmt.Sprintf("%.1f GiB", float64(bytes)/gib) }
+
+// limits checks the open files of a child of this program, such as k6's: Go raises the limit of its own process only.
+func (m machine) limits(ctx context.Context) []Result {
+	if runtime.GOOS == "windows" {
+		return ok("Windows has no limit of open files")
+	}
+	got, err := m.run(ctx, "sh", "-c", "ulimit -n")
+	if n, none := strconv.Atoi(got.out); err != nil || none == nil && n < neededFiles { // without a limit it prints "unlimited"
+		return problem(got.out+" open files", howToGetFiles)
+	}
+	return ok(got.out + " open files")
+}
+
+// subnet checks that no other network has the addresses of the lab's network. A VPN that has only a route to them is not seen.
+func (m machine) subnet(ctx context.Context) []Result {
+	subnet, err := netip.ParsePrefix(m.lab.Subnet)
+	if err != nil {
+		return problem(fmt.Sprintf("%q is no subnet", m.lab.Subnet), "set LAB_NET in .env to three numbers, such as 10.66.6")
+	}
+	const format = "{{range .IPAM.Config}}{{.Subnet}} Docker's network {{$.Name}}\n{{end}}"
+	ids, _ := m.run(ctx, "docker", "network", "ls", "--quiet")
+	networks, _ := m.run(ctx, "docker", append([]string{"network", "inspect", "--format", format}, strings.Fields(ids.out)...)...)
+	lines := strings.Split(networks.out, "\n")
+	interfaces, _ := netstat.InterfacesWithContext(ctx)
+	for _, i := range interfaces {
+		for _, address := range i.Addrs {
+			lines = append(lines, address.Addr+" the interface "+i.Name)
+		}
+	}
+	for _, line := range lines {
+		addresses, user, _ := strings.Cut(line, " ")
+		prefix, err := netip.ParsePrefix(addresses)
+		switch {
+		case err != nil || !prefix.Overlaps(subnet):
+		case user == "Docker's network "+m.lab.Network: // and one of the interfaces is its bridge
+			return ok(m.lab.Subnet + " is this lab's")
+		case networks.out == "":
+			return problem(fmt.Sprintf("%s is in use by %s", subnet, user), seeDocker+", for it may be this lab; if it is not, "+howToMoveNet)
+		default:
+			return problem(fmt.Sprintf("%s is in use by %s (%s)", subnet, user, prefix.Masked()), howToMoveNet)
+		}
+	}
+	if networks.out == "" {
+		return ok(m.lab.Subnet + " is free on this machine; Docker's networks could not be asked")
+	}
+	return ok(m.lab.Subnet + " is free")
+}
+
+// redis checks the program on the PATH. Without one, miniredis is Redis.
+func (m machine) redis(ctx context.Context) []Result {
+	got, err := m.run(ctx, servers.RedisServer.Name, "--version")
+	if errors.Is(err, exec.ErrNotFound) {
+		return ok("not on the PATH: demo has miniredis, and only the topology single; lab run --all, --quick and --article need --embedded")
+	} else if err != nil {
+		return problem(err.Error(), servers.RedisServer.Install())
+	}
+	version := versionNumber.FindString(got.out)
+	return newEnough(version, version, servers.RedisServer.Oldest, howToGetRedis)
+}
+
+// k6 checks the program on the PATH. The one in a container is an image: see images.
+func (m machine) k6(ctx context.Context) []Result {
+	got, err := m.run(ctx, "k6", "version")
+	if err != nil {
+		return problem(err.Error(), howToGetK6)
+	}
+	return newEnough(lastLine(got.out), got.out, "1.0", howToGetK6)
+}
+
+// jmeter lets the checkout's launcher find JMeter, and starts it: so Java is checked, too.
+func (m machine) jmeter(ctx context.Context) []Result {
+	launcher := filepath.Join(m.lab.Dir, "loadtest", "jmeter", "jmeter")
+	if _, err := os.Stat(launcher); err != nil || runtime.GOOS == "windows" { // the launcher is a shell script
+		launcher = "jmeter"
+	}
+	got, err := m.run(ctx, launcher, "--version", "-j", os.DevNull)
+	if err != nil {
+		return problem(err.Error(), howToGetJMeter)
+	}
+	version := versionNumber.FindString(got.out)
+	return newEnough(version, version, "5.6", howToGetJMeter)
+}

@@ -1,0 +1,46 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"locklab/lab/testenv/leaks"
+)
+
+func TestMain(m *testing.M) { leaks.Main(m) }
+
+// answering is a machine on which each command, named by its first words, prints the given text. Other commands are not installed.
+func answering(lab Lab, answers map[string]printed) machine {
+	run := func(_ context.Context, name string, args ...string) (printed, error) {
+		line := strings.Join(append([]string{name}, args...), " ")
+		for words, answer := range answers {
+			if !strings.HasPrefix(line, words) {
+				continue
+			}
+			if answer.err != "" {
+				return answer, errors.New(lastLine(answer.err))
+			}
+			return answer, nil
+		}
+		return printed{}, notFound(name)
+	}
+	return machine{lab: lab, run: run}
+}
+
+// want compares one line with what it must say.
+func want(t *testing.T, got []Result, ok bool, words ...string) {
+	t.Helper()
+	if len(got) != 1 || got[0].OK != ok {
+		t.Fatalf("%+v; want one line, ok: %v", got, ok)
+	}
+	for _, word := range words {
+		if !strings.Contains(got[0].Found+" → "+got[0].Do, word) {
+			t.Errorf("%q is not in %+v", word, got[0])
+		}
+	}
+	if !ok && got[0].Do == "" {
+		t.Errorf("a problem without what to do: %+v", got[0])
+	}
+}

@@ -1,0 +1,331 @@
+// Package lab runs the lab's claims and judges what was recorded.
+//
+// A run only acts and records. Violations are computed from the record, and the verdict from the violations: both are pure
+// functions. The zero verdict is inconclusive, so that what is forgotten cannot pass.
+//
+// What is NOT guaranteed: "as expected" means that the trials that ran showed what was expected, and nothing more.
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"locklab/lab/history"
+)
+
+// Expect is what a variant of an experiment says about violations.
+type Expect int
+
+// A variant expects that there never is a violation, or that there sometimes is one.
+const (
+	Never     Expect = iota // one violation is unexpected
+	Sometimes               // one violation is the counterexample that is wanted
+)
+
+// String is what is expected of the trials.
+func (e Expect) String() string {
+	if e == Sometimes {
+		return "violation"
+	}
+	return "no violation"
+}
+
+// MarshalText names it in JSON.
+func (e Expect) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
+
+// UnmarshalText reads what MarshalText has written.
+func (e *Expect) UnmarshalText(text []byte) error {
+	for _, known := range []Expect{Never, Sometimes} {
+		if known.String() == string(text) {
+			*e = known
+			return nil
+		}
+	}
+	return fmt.Errorf("%q is no expectation", text)
+}
+
+// Outcome is what a run showed, before it is judged.
+type Outcome struct {
+	Trials     int   // that ran to their end
+	Violations int   // trials with one
+	Err        error // why the record may be incomplete, or the run proves nothing
+}
+
+// Verdict is the judgement of an outcome.
+type Verdict string
+
+// The verdicts.
+const (
+	Inconclusive Verdict = "" // nothing was shown; the zero value
+	AsExpected   Verdict = "as expected"
+	Unexpected   Verdict = "unexpected"
+)
+
+// Judge compares what a run showed with what was expected of it. A violation that must never happen is unexpected, whatever
+// else went wrong. A violation that did not happen is inconclusive: it may happen the next time.
+func Judge(expect Expect, o Outcome) Verdict {
+	switch {
+	case expect == Never && o.Violations > 0:
+		return Unexpected
+	case o.Err != nil || o.Trials == 0:
+		return Inconclusive
+	case expect == Never, o.Violations > 0:
+		return AsExpected
+	}
+	return Inconclusive
+}
+
+// Because says why an outcome is not as expected; otherwise it is empty.
+func (v Verdict) Because(o Outcome) string {
+	switch {
+	case v == Unexpected:
+		return "a violation happened that must not happen"
+	case o.Err != nil:
+		return o.Err.Error()
+	case o.Trials == 0:
+		return "no trial of it has ended"
+	case v == Inconclusive:
+		return "no violation happened this time, which shows nothing: run it again"
+	}
+	return ""
+}
+
+// Worst is the verdict over several: unexpected before inconclusive before as expected. Over none it is inconclusive.
+func Worst(verdicts ...Verdict) Verdict {
+	switch {
+	case slices.Contains(verdicts, Unexpected):
+		return Unexpected
+	case len(verdicts) == 0 || slices.Contains(verdicts, Inconclusive):
+		return Inconclusive
+	}
+	return AsExpected
+}
+
+// String names the verdict.
+func (v Verdict) String() string {
+	if v == Inconclusive {
+		return "inconclusive"
+	}
+	return string(v)
+}
+
+// MarshalText names the verdict in JSON, the zero one too.
+func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
+
+// UnmarshalText reads what MarshalText has written.
+func (v *Verdict) UnmarshalText(text []byte) error {
+	for _, known := range []Verdict{Inconclusive, AsExpected, Unexpected} {
+		if known.String() == string(text) {
+			*v = known
+			return nil
+		}
+	}
+	return fmt.Errorf("%q is no verdict", text)
+}
+
+func trialCount(n int) string {
+	if n == 1 {
+		return "1 trial"
+	}
+	return fmt.Sprintf("%d trials", n)
+}
+
+// Judgement is what a record says about a claim.
+type Judgement struct {
+	Experiment string             `json:"experiment"`
+	Verdict    Verdict            `json:"verdict"`
+	Why        string             `json:"why,omitempty"`  // it is not as expected
+	Void       bool               `json:"void,omitempty"` // the run itself is unusable, so that no variant of it shows anything
+	Variants   []VariantJudgement `json:"variants"`
+}
+
+// VariantJudgement is what a record says about a variant.
+type VariantJudgement struct {
+	Name       string             `json:"name"`
+	Control    bool               `json:"control,omitempty"`
+	Expect     Expect             `json:"expect"`
+	Strategy   string             `json:"strategy,omitempty"`
+	Trials     int                `json:"trials"`
+	Repeats    int                `json:"repeats,omitempty"` // of these trials; see [Trial.ByChance]
+	Late       int                `json:"late,omitempty"`    // trials beside these, which show nothing; see [MostRepeats]
+	Violations int                `json:"violations"`        // trials with one
+	Verdict    Verdict            `json:"verdict"`
+	Why        string             `json:"why,omitempty"`
+	LeftOut    string             `json:"left_out,omitempty"`  // see VariantRecord; the experiment's verdict does not count the variant
+	Violation  *history.Violation `json:"violation,omitempty"` // the first one
+	Evidence   []history.Event    `json:"evidence,omitempty"`  // the smallest slice that shows it
+}
+
+// Seen is what the variant's trials showed, in a few words.
+func (v VariantJudgement) Seen() string {
+	switch {
+	case v.LeftOut != "":
+		return "left out"
+	case v.Trials == 0:
+		return "no trial"
+	case v.Violations > 0:
+		return fmt.Sprintf("violation in %d of %s", v.Violations, v.trials())
+	}
+	return "no violation in " + v.trials()
+}
+
+// trials counts them, and says how many are repeats, and how many others were late.
+func (v VariantJudgement) trials() string {
+	var more []string
+	switch v.Repeats {
+	case 0:
+	case 1:
+		more = append(more, "1 repeat")
+	default:
+		more = append(more, fmt.Sprintf("%d repeats", v.Repeats))
+	}
+	if v.Late > 0 {
+		more = append(more, fmt.Sprintf("%d late, run again", v.Late))
+	}
+	if len(more) == 0 {
+		return trialCount(v.Trials)
+	}
+	return fmt.Sprintf("%s (%s)", trialCount(v.Trials), strings.Join(more, ", "))
+}
+
+// Judge says what r shows about e. It reads nothing but r: a saved run is judged as it was on the day.
+//
+// A violation in the control makes all the rest meaningless: then the run is inconclusive. So is one without a control, one
+// that was interrupted, one of other variants, and one in which our checks and porcupine disagree. A check may panic because
+// it was not written for such a history: then the judgement is inconclusive, too.
+func (e Experiment) Judge(r Record) (j Judgement) {
+	defer func() {
+		if p := recover(); p != nil {
+			j = Judgement{Experiment: e.ID, Why: fmt.Sprintf("its history makes no sense: %v", p), Void: true}
+		}
+	}()
+	j.Experiment = e.ID
+	var verdicts []Verdict
+	for i, variant := range e.Variants {
+		v := e.judgeVariant(variant, r)
+		v.Control = i == 0
+		j.Variants = append(j.Variants, v)
+		if v.LeftOut == "" {
+			verdicts = append(verdicts, v.Verdict)
+		}
+	}
+	j.Verdict = Worst(verdicts...)
+	if why := e.void(r, j); why != "" {
+		j.Verdict, j.Why, j.Void = Inconclusive, why, true
+	}
+	if j.Why == "" && j.Verdict != AsExpected {
+		at := slices.IndexFunc(j.Variants, func(v VariantJudgement) bool { return v.Verdict == j.Verdict && v.LeftOut == "" })
+		j.Why = fmt.Sprintf("%s: %s", j.Variants[at].Name, j.Variants[at].Why)
+	}
+	return j
+}
+
+// void says why nothing can be concluded from a run, whatever its variants show; empty: something can.
+func (e Experiment) void(r Record, j Judgement) string {
+	other := slices.IndexFunc(r.Variants, func(ran VariantRecord) bool {
+		return !slices.ContainsFunc(e.Variants, func(v Variant) bool { return v.Name == ran.Name })
+	})
+	switch {
+	case len(e.Variants) < 2 || e.Control().Expect != Never:
+		return "it has no control: nothing is shown"
+	case r.Experiment != e.ID:
+		return fmt.Sprintf("it is a run of %q", r.Experiment)
+	case other >= 0:
+		return fmt.Sprintf("its variant %q is no longer part of this experiment: run it again", r.Variants[other].Name)
+	case j.Variants[0].Violations > 0:
+		return fmt.Sprintf("the control %q has a violation, too, so nothing is shown: %s", j.Variants[0].Name, j.Variants[0].Why)
+	case j.Verdict == Unexpected: // the violation was seen, however the run ended
+		return ""
+	case r.Left != "":
+		return "it was interrupted, and not everything was removed: " + r.Left
+	case r.Interrupted:
+		return "it was interrupted"
+	case j.Variants[0].Verdict != AsExpected:
+		return fmt.Sprintf("the control %q showed nothing, so nothing else does: %s", j.Variants[0].Name, j.Variants[0].Why)
+	case r.Count != len(r.Events):
+		return fmt.Sprintf("its history has %d events, and should have %d", len(r.Events), r.Count)
+	}
+	return ""
+}
+
+func (e Experiment) judgeVariant(variant Variant, r Record) VariantJudgement {
+	v := VariantJudgement{Name: variant.Name, Expect: variant.Expect, Strategy: variant.Strategy}
+	var o Outcome
+	at := slices.IndexFunc(r.Variants, func(ran VariantRecord) bool { return ran.Name == variant.Name })
+	if at < 0 {
+		o.Err = errors.New("this variant did not run")
+	} else if v.LeftOut = r.Variants[at].LeftOut; v.LeftOut != "" {
+		o.Err = errors.New("left out: it " + v.LeftOut)
+	} else {
+		o = e.judgeTrials(variant, r.Variants[at], r.Events, &v)
+	}
+	v.Trials, v.Violations = o.Trials, o.Violations
+	v.Verdict = Judge(variant.Expect, o)
+	v.Why = v.Verdict.Because(o)
+	if v.Verdict == Unexpected && v.Violation != nil {
+		v.Why = v.Violation.What
+	}
+	return v
+}
+
+// judgeTrials counts in v what the trials of a variant showed.
+func (e Experiment) judgeTrials(variant Variant, ran VariantRecord, all []history.Event, v *VariantJudgement) (o Outcome) {
+	seen := make(map[int]bool)
+	for _, t := range ran.Trials {
+		if seen[t.Number] {
+			o.Err = errors.Join(o.Err, fmt.Errorf("trial %d is recorded twice", t.Number))
+			continue
+		}
+		seen[t.Number] = true
+		events := history.Of(all, variant.Name, t.Number)
+		found := e.Check(events)
+		if len(found) == 0 && ran.wasLate(t.Number) {
+			v.Late++
+			continue
+		}
+		o.Trials++
+		if t.Repeats > 0 && !ran.wasLate(t.Repeats) {
+			v.Repeats++
+		}
+		o.Err = errors.Join(o.Err, sound(variant, ran, t, events))
+		if len(found) > 0 {
+			o.Violations++
+			if v.Violation == nil {
+				v.Violation, v.Evidence = &found[0], history.Explain(events, found[0])
+			}
+		}
+	}
+	return o
+}
+
+// sound says why a trial proves nothing: it failed, it recorded nothing, its fault has no proof, or the checkers disagree.
+func sound(variant Variant, ran VariantRecord, t TrialRecord, events []history.Event) error {
+	prefix := fmt.Sprintf("trial %d: ", t.Number)
+	if t.Err != "" {
+		return errors.New(prefix + t.Err)
+	}
+	if err := ran.repeated(variant, t); err != nil {
+		return fmt.Errorf("%s%w", prefix, err)
+	}
+	if len(events) == 0 {
+		return errors.New(prefix + "it recorded nothing")
+	}
+	faulty := false
+	for _, e := range events {
+		if e.Kind == history.Fault {
+			faulty = true
+			if e.Proof == "" {
+				return fmt.Errorf("%snothing proves that its fault happened: %s %s", prefix, e.Timeline, e.Text)
+			}
+		}
+	}
+	if variant.Fault && !faulty {
+		return errors.New(prefix + "its fault did not happen")
+	}
+	if err := history.Agree(events); err != nil {
+		return fmt.Errorf("%s%w", prefix, err)
+	}
+	return nil
+}

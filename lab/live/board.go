@@ -1,0 +1,231 @@
+package live
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// board has the parts of pages that change while somebody looks on: a text of HTML for each name. A browser that comes late, or comes
+// back, gets the present one.
+type board struct {
+	mu      sync.Mutex
+	parts   map[string]part
+	watched map[string]int // by how many browsers
+	changed chan struct{}  // closed at the next change
+}
+
+// part is the present text of a part. The event that has it is made once, however many browsers get it.
+type part struct {
+	version     int // from 1
+	text, event string
+	made        func() string       // not nil: the event; see putMade
+	of          func(viewer) string // not nil: each viewer has a text of its own
+}
+
+func newBoard() *board {
+	return &board{parts: make(map[string]part), watched: make(map[string]int), changed: make(chan struct{})}
+}
+
+// put replaces the text of a part.
+func (b *board) put(name, text string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if p, is := b.parts[name]; !is || p.of != nil || p.text != text {
+		b.change(name, part{text: text, event: event(name, text)})
+	}
+}
+
+// putMade replaces the text of a part by one that make returns. It is called once, and only if a browser needs the text, without a mutex
+// of the board: nothing is drawn that nobody looks at.
+func (b *board) putMade(name string, make func() string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	text := sync.OnceValue(make)
+	b.change(name, part{made: sync.OnceValue(func() string { return event(name, text()) }), of: func(viewer) string { return text() }})
+}
+
+// putEach replaces the texts of a part. Whenever a viewer needs one, of is called without a mutex of the board.
+func (b *board) putEach(name string, of func(viewer) string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.change(name, part{of: of})
+}
+
+// again sends a part whose text depends on something that has changed.
+func (b *board) again(name string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.change(name, b.parts[name])
+}
+
+// has reports whether there is a part of this name.
+func (b *board) has(name string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	_, is := b.parts[name]
+	return is
+}
+
+// change needs the mutex.
+func (b *board) change(name string, p part) {
+	p.version = b.parts[name].version + 1
+	b.parts[name] = p
+	close(b.changed)
+	b.changed = make(chan struct{})
+}
+
+// get is the present text for a viewer.
+func (b *board) get(name string, v viewer) string {
+	b.mu.Lock()
+	p := b.parts[name]
+	b.mu.Unlock()
+	if p.of != nil {
+		return p.of(v)
+	}
+	return p.text
+}
+
+// line is the event that a viewer gets; empty: the viewer has this text. A part that everybody sees alike changes with each version.
+func (p part) line(has *seenPart, v viewer) string {
+	switch {
+	case p.made != nil:
+		has.sent = false // what was sent before has been replaced
+		return p.made()
+	case p.of == nil:
+		has.sent = false
+		return p.event
+	}
+	text := p.of(v)
+	if has.sent && text == has.text {
+		return ""
+	}
+	has.sent, has.text = true, text
+	return event(has.name, text)
+}
+
+// event is a text as browsers get it. Its id is the time at which it was made, in microseconds since 1970.
+func event(name, text string) string {
+	line, _ := json.Marshal(map[string]string{"part": name, "html": text})
+	return fmt.Sprintf("id: %d\ndata: %s\n\n", time.Now().UnixMicro(), line)
+}
+
+// seen are the parts that a browser has.
+type seen []seenPart
+
+// seenPart is a part that a browser has.
+type seenPart struct {
+	name    string
+	version int
+	sent    bool
+	text    string // that was sent, of a part whose text differs from viewer to viewer
+}
+
+// changes returns the parts whose version differs from the one that a browser has, and what is closed at the next change.
+func (b *board) changes(has seen) (which []*seenPart, parts []part, changed <-chan struct{}) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i, h := range has {
+		p := b.parts[h.name]
+		if h.version == p.version {
+			continue
+		}
+		has[i].version = p.version
+		which, parts = append(which, &has[i]), append(parts, p)
+	}
+	return which, parts, b.changed
+}
+
+// looks counts the browsers that look at parts.
+func (b *board) looks(names []string, more int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, name := range names {
+		if b.watched[name] += more; b.watched[name] == 0 {
+			delete(b.watched, name)
+		}
+	}
+}
+
+// isWatched reports whether a browser looks at a part.
+func (b *board) isWatched(name string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.watched[name] > 0
+}
+
+const (
+	mostParts = 32               // of one page
+	heartbeat = 15 * time.Second // a line that keeps a silent connection open
+	stalled   = 5 * time.Second  // a browser that does not take what has changed in that time loses its connection, and comes back by itself
+)
+
+// events sends server-sent events: each is a part, as {"part": its name, "html": its text}. The first ones are the present texts.
+func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
+	names := r.URL.Query()["of"]
+	if len(names) == 0 || len(names) > mostParts {
+		return refuse(http.StatusBadRequest, fmt.Errorf("?of= names from 1 to %d parts of a page", mostParts))
+	}
+	for _, name := range names {
+		if !s.board.has(name) {
+			return refuse(http.StatusNotFound, fmt.Errorf("there is no part %q; the attribute data-parts of a page names its parts", name))
+		}
+	}
+	s.board.looks(names, 1)
+	defer s.board.looks(names, -1)
+	has := make(seen, len(names))
+	for i, name := range slices.Sorted(slices.Values(names)) {
+		has[i].name, has[i].version = name, -1
+	}
+	defer s.notice(s.viewerOf(r))()
+	s.stream(w, r, has)
+	return nil
+}
+
+// notice counts a page of a participant that is open, until the returned function is called.
+func (s *Server) notice(v viewer) (gone func()) {
+	if v.ID == "" {
+		return func() {}
+	}
+	s.class.Looks(v.ID, 1)
+	s.showPeople()
+	return func() {
+		s.class.Looks(v.ID, -1)
+		s.showPeople()
+	}
+}
+
+// stream sends what changes until the browser leaves.
+func (s *Server) stream(w http.ResponseWriter, r *http.Request, has seen) {
+	to := http.NewResponseController(w)
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Cache-Control", "no-store")
+	beat := time.NewTicker(heartbeat)
+	defer beat.Stop()
+	for {
+		which, parts, changed := s.board.changes(has)
+		v := s.viewerOf(r)        // it may have joined, or been removed, meanwhile
+		var lines strings.Builder // one write for all of them
+		for i, p := range parts {
+			lines.WriteString(p.line(which[i], v))
+		}
+		_ = to.SetWriteDeadline(time.Now().Add(stalled))
+		if _, err := io.WriteString(w, lines.String()); err != nil || to.Flush() != nil {
+			return
+		}
+		select {
+		case <-changed:
+		case <-beat.C:
+			if _, err := io.WriteString(w, ": still here\n\n"); err != nil {
+				return
+			}
+		case <-r.Context().Done():
+			return
+		}
+	}
+}

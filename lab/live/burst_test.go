@@ -1,0 +1,295 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"locklab/lab"
+	"locklab/lab/burst"
+	"locklab/lab/servers"
+	"locklab/lab/testenv"
+	"locklab/versions"
+)
+
+// app is the program, whose instances are sent bursts.
+var app = testenv.Shared[string]{
+	Need: testenv.Need{Name: "go", Programs: []string{"go"}},
+	Start: func(ctx context.Context, s *servers.Stack) (string, error) {
+		path := filepath.Join(s.Dir(), "app")
+		// The first build takes longer than the start of a server may.
+		said, err := exec.CommandContext(context.WithoutCancel(ctx), "go", "build", "-o", path, "locklab/cmd/app").CombinedOutput()
+		if err != nil {
+			err = fmt.Errorf("%w: %s", err, said)
+		}
+		return path, err
+	},
+}
+
+// bursting is a live page with instances of the app, on embedded servers. It has the versions v0 to v4.
+func bursting(t *testing.T, class *Class) (*Server, string) {
+	t.Helper()
+	return burstPage(t, class, instancesOf(t))
+}
+
+// instancesOf starts two instances of the app.
+func instancesOf(t *testing.T) func(context.Context, func(string)) (burst.Running, error) {
+	service := burst.Service{
+		App: []string{app.Of(t), "serve"}, Topology: "single", Instances: 2, Named: true,
+		Servers: versions.RequiredServers(versions.DefaultNames()...),
+		Think:   100 * time.Millisecond, Listen: "127.0.0.1:0",
+	}
+	instances := testenv.Stack(t)
+	return func(ctx context.Context, tell func(string)) (burst.Running, error) {
+		return service.Start(ctx, instances, tell)
+	}
+}
+
+func burstPage(t *testing.T, class *Class, service func(context.Context, func(string)) (burst.Running, error)) (*Server, string) {
+	t.Helper()
+	c := config(t.TempDir())
+	c.Class, c.Service, c.Versions = class, service, versions.DefaultNames()
+	return serve(t, c)
+}
+
+// plan is the form of a plan.
+func plan(users string, versions ...string) url.Values {
+	return url.Values{"users": {users}, "drivers": {"4"}, "version": versions}
+}
+
+// A burst of one's own shows the counter of each instance while it runs, then what each version left, and the session's history. Two tabs
+// see the same. Each instance has exactly half of the answers, although the page looks on.
+func TestABurstOfOnesOwn(t *testing.T) {
+	t.Parallel()
+	testenv.Slow(t)
+	s, base := bursting(t, nil)
+	first, second, history := looks(t, base, "burst-run"), looks(t, base, "burst-run"), looks(t, base, "burst-history")
+	v1, v3, table := looks(t, base, "burst-card-v1"), looks(t, base, "burst-card-v3"), looks(t, base, "burst-left")
+	form := plan("600", "v1", "v3")
+	form.Set("guess", "600")
+	if status, body := do(t, http.MethodPost, base+"/ui/burst/run", form, nil); status != http.StatusOK {
+		t.Fatal(status, body)
+	}
+	first.until("burst-run", "Running now", "round 1 of 1")
+	v3.until("burst-card-v3", "So far", `class="wrote-0"`, "none seen")
+	v3.until("burst-card-v3", "instance-1</dt>", "instance-2</dt>", "in 300</dd>", "<b>600</b> of 600",
+		"nothing lost, as predicted", "one winner, as predicted")
+	v1.until("burst-card-v1", "in 300</dd>", `class="verdict violation"`, " views lost, as predicted", "4 winners, 3 too many, as predicted")
+	table.until("burst-left", "v3 · Redis lock", "<td>600</td>", "Redis (single)")
+	ended := first.until("burst-run", `class="answer lost"`, "v1 shows", "views lost, as predicted.")
+	if other := second.until("burst-run", "v1 shows"); other != ended {
+		t.Error("two tabs see different results")
+	}
+	history.until("burst-history", "v1 · none: 1 × run at ", "1 × value of the article at 5 %, 1 × guess at 100 %",
+		"v3 · Redis lock: 1 × run at 100 %")
+	if _, page := get(t, base+"/ui/burst"); !all(page, []string{
+		"You guessed 600 in the last run. The counter of v1 showed", "That is more than a tenth", "instance-1</a>", "(no zookeeper)",
+		`value="600"`,
+	}) {
+		t.Errorf("the page does not show what has ended: %s", page)
+	}
+	e := s.presentBursts().ended[0]
+	for _, p := range e.Pageview {
+		if p.PerInstance["instance-1"] != 300 || p.PerInstance["instance-2"] != 300 {
+			t.Errorf("%s: %v", p.Version, p.PerInstance)
+		}
+	}
+	if status, body := do(t, http.MethodPost, base+"/ui/burst/run", plan("20", "v6"), nil); status != http.StatusBadRequest ||
+		!strings.Contains(body, "v6 needs --zookeeper; choose other versions") {
+		t.Error("a version that the instances lack:", status, body)
+	}
+	do(t, http.MethodPost, base+"/ui/burst/run", plan("20", "v3"), nil)
+	history.until("burst-history", "v1 · none: 1 × run", "v3 · Redis lock: 2 × run at 100 %", "600 of 600, 20 of 20")
+
+	// The burst is seen again, slowly: the answers so far, and after a stop the result.
+	first.until("burst-run", "v3 shows 20 of 20")
+	testenv.Eventually(t, "the burst has ended", func() bool { return !s.presentBursts().runs })
+	do(t, http.MethodPost, base+"/ui/burst/again", nil, nil)
+	first.until("burst-run", "The same answers once more, ", " times slower", "all versions side by side: ")
+	v3.until("burst-card-v3", "So far", "of 20")
+	do(t, http.MethodPost, base+"/ui/burst/stop", nil, nil)
+	first.until("burst-run", "v3 shows 20 of 20")
+	v3.until("burst-card-v3", "<b>20</b> of 20", "as predicted")
+	testenv.Eventually(t, "the next burst may be sent", func() bool { return !s.presentBursts().runs && !s.isBusy(burstRun) })
+}
+
+// In a class the trainer asks about a plan, participants guess its first version that loses views, and the run shows how many were right.
+// A guess is right within a tenth of the users. Only the trainer runs.
+func TestABurstOfAClass(t *testing.T) {
+	t.Parallel()
+	testenv.Slow(t)
+	s, base := bursting(t, &Class{Token: token, Address: "192.0.2.7:8070"})
+	leads := trains(t, base)
+	ann, bob := joined(t, base, "Ann"), joined(t, base, "Bob")
+	send(t, leads, http.MethodPost, base+"/ui/burst/ask", plan("400", "v0", "v2", "v3"), nil)
+	looks(t, base, "burst-question").until("burst-question", "400 clients", "with v2 (a mutex in this process")
+	send(t, ann, http.MethodPost, base+"/ui/burst/guess", url.Values{"guess": {"400"}}, nil)
+	send(t, bob, http.MethodPost, base+"/ui/burst/guess", url.Values{"guess": {"1"}}, nil)
+	send(t, bob, http.MethodPost, base+"/ui/burst/guess", url.Values{"guess": {"300"}}, nil)
+	if _, page := get(t, base+"/ui/burst"); !strings.Contains(page, "2 of 2 have guessed") || strings.Contains(page, "Run it") {
+		t.Errorf("a visitor sees %s", page)
+	}
+	send(t, leads, http.MethodPost, base+"/ui/burst/run", plan("2", "v0"), nil) // what was asked runs, not a form that came later
+	annSees := looksAs(t, ann, base, "burst-history", "burst-run", "burst-after", "burst-after-count", "burst-guesses")
+	annSees.until("burst-after", "how many of the versions lost page views?")
+	for _, part := range []string{"burst-history", "burst-run", "burst-guesses", "burst-after"} {
+		if text := s.board.get(part, viewer{}); strings.Contains(text, "× guess") || strings.Contains(text, "within a tenth") {
+			t.Errorf("before the trainer shows the guesses, %s has them: %s", part, text)
+		}
+	}
+	send(t, ann, http.MethodPost, base+"/ui/burst/answer", url.Values{"choice": {"1"}}, nil)
+	send(t, bob, http.MethodPost, base+"/ui/burst/answer", url.Values{"choice": {"3"}}, nil)
+	annSees.until("burst-after-count", "Your answer is noted", "2 of 2 have answered")
+	send(t, leads, http.MethodPost, base+"/ui/burst/show", nil, nil)
+	annSees.until("burst-after-count", "You saw it right.")
+	looks(t, base, "burst-history").until("burst-history", "2 × guess at 75 % to 100 %")
+	looks(t, base, "burst-run").until("burst-run", "v2 shows", "of 2 guesses are within a tenth")
+	looks(t, base, "class").until("class", ">Ann</th>", "<td>2</td></tr>")
+
+	// An instance dies: a run that proves nothing scores nobody.
+	before := s.class.Places("")
+	running := s.instances.Load()
+	running.Instances[1].Kill()
+	send(t, leads, http.MethodPost, base+"/ui/burst/ask", plan("400", "v2"), nil)
+	send(t, ann, http.MethodPost, base+"/ui/burst/guess", url.Values{"guess": {"400"}}, nil)
+	send(t, leads, http.MethodPost, base+"/ui/burst/run", nil, nil)
+	testenv.Eventually(t, "it has ended, and says what failed", func() bool {
+		text := s.board.get("burst-run", viewer{}) // the page is made after the run has ended
+		return !s.presentBursts().runs && (strings.Contains(text, "requests failed.") || strings.Contains(text, "The burst did not run"))
+	})
+	send(t, leads, http.MethodPost, base+"/ui/burst/show", nil, nil)
+	if after := s.class.Places(""); !slices.Equal(after, before) {
+		t.Errorf("a run that proves nothing makes of %v %v", before, after)
+	}
+}
+
+// A plan that cannot be sent starts nothing, and the page says what to do. So does a run that fails: its guess stays, and it can be pressed
+// again.
+func TestABurstThatCannotBeSent(t *testing.T) {
+	t.Parallel()
+	starts := make(chan bool, 9)
+	s, base := burstPage(t, nil, func(context.Context, func(string)) (burst.Running, error) {
+		starts <- true
+		return burst.Running{}, errors.New("no port is free; end another program")
+	})
+	for says, form := range map[string]url.Values{
+		"Versions is empty; name at least one": plan("666"),
+		"Users is 7; it must be even":          plan("7", "v1"),
+		"Users is 10002; it must be from 2":    plan("10002", "v1"),
+		"Versions names v99":                   plan("666", "v99"),
+		"Guess a number from 0 to 666":         {"users": {"666"}, "drivers": {"4"}, "version": {"v1"}, "guess": {"667"}},
+	} {
+		status, body := do(t, http.MethodPost, base+"/ui/burst/run", form, nil)
+		if status != http.StatusBadRequest || !strings.Contains(body, says) {
+			t.Errorf("%s: %d %s", says, status, body)
+		}
+	}
+	if len(starts) != 0 {
+		t.Error("bad input starts the instances")
+	}
+	looker := looks(t, base, "burst-run")
+	for range 2 {
+		form := plan("20", "v3")
+		form.Set("guess", "20")
+		do(t, http.MethodPost, base+"/ui/burst/run", form, nil)
+		looker.until("burst-run", "The burst did not run: no port is free; end another program. Solve this")
+		testenv.Eventually(t, "it can be pressed again", func() bool { return !s.presentBursts().runs })
+	}
+	if a := s.ask(s.presentBursts().question(), viewer{}); !a.Open || a.Mine != "20" {
+		t.Errorf("after a run that failed the question is %+v", a)
+	}
+	_, bare := serving(t)
+	if status, body := do(t, http.MethodPost, bare+"/ui/burst/run", plan("20", "v3"), nil); status != http.StatusNotFound ||
+		!strings.Contains(body, "start the page with app lab serve") {
+		t.Error("without instances:", status, body)
+	}
+}
+
+// A guess is right within a tenth of the users from the final value. Each of a version's two outcomes has its own words. The versions that
+// lost nothing are named. The history is bounded.
+func TestWhatABurstLeft(t *testing.T) {
+	page := burst.PageviewRow{Judged: burst.Judged{Version: "v1", Verdict: lab.AsExpected}, Counts: burst.Counts{Final: 50, Lost: 50}}
+	e := endedBurst{About: page, question: "burst-1", Results: &burst.Results{
+		Users: 100, Pageview: []burst.PageviewRow{page}, Order: []burst.OrderRow{{Judged: burst.Judged{Verdict: lab.Unexpected}}},
+	}}
+	for guess, right := range map[string]bool{"40": true, "39": false, "60": true, "61": false, "": false} {
+		if e.good(guess) != right {
+			t.Errorf("the guess %q is right: %v", guess, !right)
+		}
+	}
+	c := card{Judged: &burst.VersionJudged{Pageview: page, Order: burst.OrderRow{
+		Judged: burst.Judged{Verdict: lab.Unexpected}, Winners: 2,
+	}}}
+	if views, order := string(c.Views()), string(c.Winners()); !strings.Contains(order, "2 winners, 1 too many, unexpected") ||
+		!strings.Contains(order, "verdict unexpected") || !strings.Contains(views, "50 views lost, as predicted") ||
+		!strings.Contains(views, "verdict violation") {
+		t.Errorf("lost views and two winners of an order are shown as %s%s", views, order)
+	}
+	kept := endedBurst{About: page, Results: &burst.Results{}}
+	for _, c := range [][]string{{"v1", ""}, {"v3", "v3"}, {"v4", "v3 and v4"}, {"v5", "v3, v4 and v5"}} {
+		row := burst.PageviewRow{Judged: burst.Judged{Version: c[0]}}
+		kept.Pageview, kept.Order = append(kept.Pageview, row), append(kept.Order, burst.OrderRow{Winners: 1})
+		if is := kept.Kept(); is != c[1] {
+			t.Errorf("up to %s these lost nothing: %q", c[0], is)
+		}
+	}
+	s, _ := serving(t)
+	for range mostEnded + 1 {
+		s.burstEnded(e, nil)
+	}
+	if b := s.presentBursts(); len(b.ended) != mostEnded || b.question() != fmt.Sprintf("burst-%d", mostEnded+2) {
+		t.Errorf("the history has %d runs, and the next question is %s", len(b.ended), b.question())
+	}
+}
+
+// While a burst runs, no guess is taken, nothing else is asked, and a second press begins nothing. Another plan has no guess. Participants
+// see no links: the instances are on the trainer's machine.
+func TestWhileABurstRuns(t *testing.T) {
+	t.Parallel()
+	starts, release := make(chan bool, 9), make(chan struct{})
+	class := &Class{Token: token, Address: "192.0.2.7:8070"}
+	s, base := burstPage(t, class, func(context.Context, func(string)) (burst.Running, error) {
+		starts <- true
+		<-release
+		return burst.Running{}, errors.New("it ends here")
+	})
+	leads, ann := trains(t, base), joined(t, base, "Ann")
+	guesses := looks(t, base, "burst-guesses")
+	send(t, ann, http.MethodPost, base+"/ui/burst/guess", url.Values{"guess": {"34"}}, nil)
+	guesses.until("burst-guesses", "1 of 1 have guessed")
+	for range 2 {
+		send(t, leads, http.MethodPost, base+"/ui/burst/run", nil, nil)
+	}
+	<-starts
+	send(t, ann, http.MethodPost, base+"/ui/burst/guess", url.Values{"guess": {"600"}}, nil)
+	if counts := s.ask("burst-1", viewer{}).Counts; counts["34"] != 1 || counts["600"] != 0 {
+		t.Errorf("the guesses are %v", counts)
+	}
+	status, body := send(t, leads, http.MethodPost, base+"/ui/burst/ask", plan("20", "v0"), nil)
+	if status != http.StatusConflict || !strings.Contains(body, "ask again when it has ended") || s.presentBursts().plan.Users != 666 {
+		t.Error("another plan is asked about:", status, body)
+	}
+	close(release)
+	looks(t, base, "burst-run").until("burst-run", "The burst did not run: it ends here")
+	if len(starts) != 0 {
+		t.Error("a second press began a run")
+	}
+	send(t, leads, http.MethodPost, base+"/ui/burst/ask", plan("20", "v0"), nil)
+	if n := s.ask(s.presentBursts().question(), viewer{}).Guesses; n != 0 {
+		t.Errorf("another plan is asked about, and has %d guesses", n)
+	}
+	s.instances.Store(&burst.Running{Instances: []*servers.Instance{{Name: "instance-1", URL: "http://127.0.0.1:9"}}})
+	_, trainers := send(t, leads, http.MethodGet, base+"/ui/burst", nil, nil)
+	_, page := send(t, ann, http.MethodGet, base+"/ui/burst", nil, nil)
+	if strings.Contains(page, "127.0.0.1:9") || !strings.Contains(trainers, "127.0.0.1:9") {
+		t.Errorf("a participant sees %s", page)
+	}
+}

@@ -1,0 +1,409 @@
+package live
+
+import (
+	"bytes"
+	"fmt"
+	"image/png"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+	qr "github.com/piglig/go-qr"
+
+	"locklab/lab"
+	"locklab/lab/testenv"
+	"locklab/lab/testenv/chrome"
+	"locklab/versions"
+)
+
+// The two screens by keyboard alone, wide and light, then narrow and dark: a burst, which is seen again slowly and stopped, and an
+// experiment. Nothing moves that was not pressed, no rule of accessibility is violated, and the page asks nobody else.
+func TestBurstAndExperimentInChromium(t *testing.T) {
+	t.Parallel()
+	testenv.Slow(t)
+	_, base := bursting(t, nil)
+	b := chrome.New(t)
+	for _, v := range []chrome.View{
+		{Name: "1280", Width: 1280, Height: 1440, Scheme: "light"}, {Name: "390", Width: 390, Scheme: "dark"},
+	} {
+		t.Run(v.Name, func(t *testing.T) {
+			defer func(outer *testing.T) { b.T = outer }(b.T)
+			b.T = t
+			wellMade := func(of string) {
+				t.Helper()
+				b.Accessible(of)
+				b.Still()
+				if over := chrome.Ask[int](b, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
+					t.Errorf("%s: it is %d pixels too wide", of, over)
+				}
+				if !chrome.Ask[bool](b, `window.first === true`) {
+					t.Errorf("%s: the page was loaded again", of)
+				}
+				b.Calm(func(url string) bool { return strings.HasPrefix(url, base+"/ui/") || url == "data:," })
+				b.Shoot(of + "-" + v.Name)
+			}
+			sendBurst(b, base, v)
+			wellMade("burst")
+			runExperiment(b, base, map[int64]string{1280: "L03-foreign-unlock", 390: "L01-no-expiry"}[v.Width], v)
+			wellMade("experiment")
+		})
+	}
+}
+
+// sendBurst guesses, sends a burst, sees it again, and stops that.
+func sendBurst(b *chrome.Browser, base string, v chrome.View) {
+	b.T.Helper()
+	b.Open(base+"/ui/burst", chrome.View{Name: "burst-before-" + v.Name, Width: v.Width, Height: v.Height, Scheme: v.Scheme})
+	chrome.Ask[bool](b, `window.first = true`)
+	b.TabTo("[name=guess]")
+	b.Do(chromedp.KeyEvent("100"))
+	b.TabTo("#run-it")
+	b.Do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(".card .wrote-0"))
+	b.Shoot("burst-runs-" + v.Name)
+	b.Do(chromedp.WaitVisible(".answer"), chromedp.WaitVisible(".finals"), chromedp.WaitVisible("#run-it:enabled"))
+	if n := chrome.Ask[int](b, `document.querySelectorAll(".finals .newest").length`); n != len(versions.DefaultNames()) {
+		b.T.Errorf("%d dots of the newest run", n)
+	}
+	if text := chrome.Ask[string](b, `document.querySelector("#burst-guesses").textContent`); !strings.Contains(text, "You guessed 100") {
+		b.T.Errorf("the guess is not beside the result: %s", text)
+	}
+	const beside = `[...document.querySelectorAll(".card dd")].filter((e) =>
+		e.getBoundingClientRect().right > e.closest(".card").getBoundingClientRect().right).length`
+	if n := chrome.Ask[int](b, beside); n > 0 {
+		b.T.Errorf("%d numbers stand beside their card", n)
+	}
+	b.TabTo("#again-it")
+	b.Do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible("#stop-it"), chromedp.WaitVisible(".card .wrote-0"))
+	b.Shoot("burst-again-" + v.Name)
+	b.TabTo("#stop-it")
+	b.Do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible("#run-it:enabled"))
+}
+
+// runExperiment finds an experiment in the list, guesses, and runs it.
+func runExperiment(b *chrome.Browser, base, id string, v chrome.View) {
+	b.T.Helper()
+	b.Open(base+"/ui/experiments", chrome.View{Width: v.Width, Height: v.Height, Scheme: v.Scheme})
+	b.TabTo("[name=article]")
+	b.Do(chromedp.KeyEvent("A2"))
+	b.TabTo(".filter button")
+	b.Do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible("main:not(:has([href$='/P1-no-lock']))"))
+	b.Shoot("experiments-" + v.Name)
+	b.TabTo("[href$='/" + id + "']")
+	b.Do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(".ticks"))
+	b.Do(chromedp.WaitVisible("#run-it:enabled"))
+	chrome.Ask[bool](b, `window.first = true`)
+	b.TabTo(".ticks [value='1']")
+	b.Do(chromedp.KeyEvent(" "))
+	b.Shoot("experiment-before-" + v.Name)
+	b.TabTo("#run-it")
+	b.Do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(".banner.as-predicted"), chromedp.WaitVisible(".seen[open] .drawing"))
+	if !chrome.Ask[bool](b, `document.querySelectorAll(".ticks em").length === document.querySelectorAll(".ticks input").length`) {
+		b.T.Error("the guesses are not beside the results")
+	}
+	if says := chrome.Ask[string](b, `document.querySelector(".go").textContent`); !strings.Contains(says, "You guessed") {
+		b.T.Errorf("it does not count the guesses: %s", says)
+	}
+	if title := chrome.Ask[string](b, `document.querySelector(".live .claim").textContent`); title == "" {
+		b.T.Error("the lesson is missing")
+	}
+}
+
+// A browser has six connections for one program. A page that was left needs none, or the seventh page would wait.
+func TestAPageThatWasLeftHasNoConnection(t *testing.T) {
+	testenv.Check(t, testenv.Page)
+	t.Parallel()
+	s, _ := serving(t)
+	var open atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/ui/events" {
+			open.Add(1)
+			defer open.Add(-1)
+		}
+		s.Handler().ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
+	b := chrome.New(t)
+	for scene := 1; scene <= 7; scene++ {
+		b.Open(fmt.Sprintf("%s/ui/story/%d", server.URL, scene), chrome.View{Width: 1280, Scheme: "light"})
+	}
+	testenv.Eventually(t, "one connection is left, of the page that is seen", func() bool { return open.Load() == 1 })
+}
+
+// Enter alone replays a saved run: the link to the next event has the focus, and at the end that to the event before.
+func TestAReplayByKeyboard(t *testing.T) {
+	testenv.Check(t, testenv.Page)
+	t.Parallel()
+	s, base := serving(t)
+	looker := looks(t, base, "run-L03-foreign-unlock")
+	do(t, http.MethodPost, base+"/ui/experiments/L03/run", nil, nil)
+	looker.until("run-L03-foreign-unlock", "as predicted")
+	run := base + "/ui/experiments/L03-foreign-unlock/runs/" + lab.History(s.cfg.Store, "L03-foreign-unlock")[0]
+	b := chrome.New(t)
+	b.Open(run+"/2", chrome.View{Width: 1280, Scheme: "light"})
+	for event := 2; event <= 5; event++ {
+		b.Do(chromedp.WaitVisible("a:focus"), chromedp.KeyEvent(kb.Enter))
+		b.Do(chromedp.WaitVisible(fmt.Sprintf(`//p[starts-with(., "Event %d of")]`, event)))
+	}
+	b.Shoot("replay-1280")
+}
+
+// Every page, before and after a run, in both colour schemes and widths: axe-core finds no violation, and nothing is too wide.
+func TestEveryPageIsAccessible(t *testing.T) {
+	testenv.Check(t, testenv.Page)
+	t.Parallel()
+	s, base := teaching(t)
+	leads := trains(t, base)
+	joined(t, base, "Ana")
+	do(t, http.MethodGet, base+"/ui/story/3", nil, nil)
+	for _, path := range []string{"/ui/story/3", "/ui/story/4", "/ui/experiments/L01"} {
+		send(t, leads, http.MethodPost, base+path+"/run", nil, nil)
+	}
+	for _, part := range []string{"scene-3-run", "scene-4-run", "run-L01-no-expiry"} {
+		testenv.Eventually(t, part+" has ended", func() bool { return !s.isBusy(part) })
+	}
+	for _, path := range []string{"/ui/story/3", "/ui/experiments/L01"} { // scene 4 waits for its trainer
+		send(t, leads, http.MethodPost, base+path+"/show", nil, nil)
+	}
+	b := chrome.New(t)
+	for _, path := range []string{
+		"/ui/", "/ui/story/1", "/ui/story/3", "/ui/story/4", "/ui/story",
+		"/ui/experiments", "/ui/experiments/L01", "/ui/experiments/L03", "/ui/experiments/L0x",
+		savedRuns(t, base)[0], savedRuns(t, base)[0] + "/4?event=5",
+		"/ui/steps", "/ui/steps/L03/1", "/ui/burst", "/ui/servers", "/ui/locks", "/ui/class", "/ui/join", "/ui/trainer",
+	} {
+		for _, v := range []chrome.View{{Width: 1280, Scheme: "light"}, {Width: 390, Scheme: "dark"}} {
+			b.Open(base+path, v)
+			where := fmt.Sprintf("%s at %d pixels, %s", path, v.Width, v.Scheme)
+			b.Accessible(where)
+			if over := chrome.Ask[int](b, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
+				t.Errorf("%s: it is %d pixels too wide", where, over)
+			}
+		}
+	}
+}
+
+// screens3 are the browsers of a class: the trainer's at the projector, a phone and a laptop.
+type screens3 struct {
+	trainer, phone, laptop *chrome.Browser
+}
+
+var (
+	projector = chrome.View{Width: 1280, Height: 720, Scheme: "light"}
+	phone     = chrome.View{Width: 390, Height: 780, Scheme: "dark"}
+	laptop    = chrome.View{Width: 1280, Height: 800, Scheme: "dark"}
+)
+
+// A class of 60 with three browsers. The trainer leads by keys. All connections are lost, an instance is killed, and somebody comes late:
+// each guess and each answer is there, and everybody goes on. On the projector no scene scrolls, and no state of it breaks a rule of
+// accessibility. The QR code can be read from the screen.
+func TestAClassInChromium(t *testing.T) {
+	testenv.Check(t, testenv.Page)
+	t.Parallel()
+	const people = 58 // and two browsers
+	cfg := config(t.TempDir())
+	cfg.Class = &Class{Token: token, Address: "lab.example:8070"}
+	cfg.Service, cfg.Versions, cfg.Options.App = instancesOf(t), versions.DefaultNames(), []string{app.Of(t), "serve"}
+	s, server := served(t, cfg)
+	base := server.URL
+	b := screens3{chrome.New(t), chrome.New(t), chrome.New(t)}
+	b.trainer.Open(base+"/ui/trainer", projector)
+	b.trainer.Do(chromedp.SendKeys("input[name=token]", token+kb.Enter), chromedp.WaitVisible(".invite .code"))
+	wantCode(t, b.trainer, "http://lab.example:8070/ui/join")
+	join := func(of *chrome.Browser, v chrome.View, name string) {
+		of.Open(base+"/ui/join", v)
+		of.Do(chromedp.SendKeys("input[name=name]", name+kb.Enter), chromedp.WaitVisible(".board .you"))
+	}
+	join(b.phone, phone, "Ana")
+	join(b.laptop, laptop, "Ben")
+	clients := make([]*http.Client, people)
+	for i := range clients {
+		clients[i] = joined(t, base, fmt.Sprintf("participant %d", i))
+	}
+	all := func(path, form string) {
+		t.Helper()
+		for i, c := range clients {
+			if status, body := send(t, c, http.MethodPost, base+path, url.Values{form: {fmt.Sprint(i % 3)}}, nil); status != http.StatusOK {
+				t.Fatal(status, body)
+			}
+		}
+	}
+	b.trainer.Do(chromedp.WaitVisible(`//h2[text() = "Participants: 60"]`))
+	b.trainer.Shoot("class-1280")
+	b.trainer.Open(base+"/ui/story/1", projector)
+	for _, of := range []*chrome.Browser{b.phone, b.laptop} {
+		of.Do(chromedp.WaitVisible(".now a"), chromedp.Click(".now a"), chromedp.WaitVisible(".choices"))
+	}
+	for scene := 1; scene <= 4; scene++ {
+		path := fmt.Sprintf("/ui/story/%d", scene)
+		if scene > 1 {
+			b.trainer.Do(chromedp.KeyEvent(kb.ArrowRight))
+			b.follow(path)
+		}
+		b.phone.Do(chromedp.KeyEvent("a"))
+		b.laptop.Do(chromedp.KeyEvent("c"))
+		all(path+"/guess", "choice")
+		b.trainer.Do(chromedp.WaitVisible(`//p[contains(., "60 of 60 have guessed")]`))
+		b.wellMade(t, scene, "open")
+		if scene == 3 {
+			server.CloseClientConnections()
+		}
+		b.trainer.Do(chromedp.KeyEvent("r"))
+		b.trainer.Do(chromedp.WaitVisible(".after legend"), chromedp.WaitVisible(".views"))
+		if text := chrome.Ask[string](b.trainer, `document.body.textContent`); strings.Contains(text, "20 of 60") {
+			t.Error("the projector has the guesses before the trainer shows them")
+		}
+		all(path+"/answer", "choice")
+		b.phone.Do(chromedp.WaitVisible(".after button:enabled"), chromedp.Click(".after li:first-child button"))
+		b.laptop.Do(chromedp.WaitVisible(".after button:enabled"), chromedp.Click(".after li:first-child button"))
+		b.trainer.Do(chromedp.WaitVisible(`//p[contains(., "60 of 60 have answered")]`))
+		b.wellMade(t, scene, "ran")
+		b.trainer.Do(chromedp.KeyEvent("s"))
+		for _, of := range []*chrome.Browser{b.trainer, b.phone, b.laptop} {
+			of.Do(chromedp.WaitVisible(".ends .answer"))
+		}
+		b.wellMade(t, scene, "told")
+		for _, of := range []*chrome.Browser{b.trainer, b.phone, b.laptop} {
+			of.Forget() // it complained of the connection that was lost
+		}
+	}
+	if says := chrome.Ask[string](b.phone, `document.querySelector(".answer").textContent`); !strings.HasPrefix(says, "Not (a): ") {
+		t.Errorf("Ana reads %q", says)
+	}
+	b.trainer.Do(chromedp.KeyEvent(kb.ArrowLeft), chromedp.WaitVisible(`//h1[contains(., "The holder dies")]`))
+	b.trainer.Do(chromedp.WaitVisible(".ends .answer"))
+
+	// An instance is killed. The burst that meets it proves nothing, and the class goes on.
+	b.trainer.Open(base+"/ui/burst", projector)
+	b.trainer.Do(chromedp.WaitVisible("#send"))
+	leads := trains(t, base)
+	send(t, leads, http.MethodPost, base+"/ui/burst/ask", plan("100", "v1", "v3"), nil)
+	all("/ui/burst/guess", "guess")
+	send(t, leads, http.MethodPost, base+"/ui/burst/run", nil, nil)
+	b.trainer.Do(chromedp.WaitVisible(".after legend"))
+	all("/ui/burst/answer", "choice")
+	b.trainer.Do(chromedp.KeyEvent("s"), chromedp.WaitVisible(`//p[contains(., "of 58 guesses are within a tenth")]`))
+	s.instances.Load().Instances[1].Kill()
+	send(t, leads, http.MethodPost, base+"/ui/burst/run", nil, nil)
+	b.trainer.Do(chromedp.WaitVisible(`//p[contains(., "requests failed") or contains(., "did not run")]`))
+	b.trainer.Accessible("a burst without an instance")
+
+	late := joined(t, base, "late")
+	for _, part := range []string{"scene-4-ends", "scene-1-ends"} {
+		looksAs(t, late, base, part).until(part, `class="answer"`)
+	}
+	b.phone.Open(base+"/ui/class", phone)
+	if line := chrome.Ask[string](b.phone, `document.querySelector(".board .you").textContent`); !strings.HasSuffix(line, "8") {
+		t.Errorf("Ana has guessed four times and answered four times, and the board says %q", line)
+	}
+	for _, of := range []*chrome.Browser{b.trainer, b.phone, b.laptop} {
+		of.Calm(func(url string) bool { return strings.HasPrefix(url, base+"/ui/") || url == "data:," })
+	}
+}
+
+// follow lets the participants go where the trainer is.
+func (b screens3) follow(path string) {
+	for _, of := range []*chrome.Browser{b.phone, b.laptop} {
+		of.Do(chromedp.WaitVisible(`.now a[href="`+path+`"]`), chromedp.Click(".now a"), chromedp.WaitVisible(`form[action="`+path+`/guess"]`))
+	}
+}
+
+// wellMade fails the test when a screen breaks a rule, is too wide, or scrolls on the projector.
+func (b screens3) wellMade(t *testing.T, scene int, state string) {
+	t.Helper()
+	for name, of := range map[string]*chrome.Browser{"trainer": b.trainer, "phone": b.phone, "laptop": b.laptop} {
+		where := fmt.Sprintf("class-%s-%d-%s", name, scene, state)
+		of.Accessible(where)
+		if over := chrome.Ask[int](of, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
+			t.Errorf("%s is %d pixels too wide", where, over)
+		}
+		of.Shoot(where)
+	}
+	if over := chrome.Ask[int](b.trainer, `document.documentElement.scrollHeight - innerHeight`); over > 0 {
+		t.Errorf("scene %d, %s: the projector scrolls by %d pixels", scene, state, over)
+	}
+	if hidden := chrome.Ask[string](b.trainer, covered); hidden != "" {
+		t.Errorf("scene %d, %s: the bar covers %s", scene, state, hidden)
+	}
+}
+
+// covered is the text of what the bar at the bottom covers.
+const covered = `[...document.querySelectorAll(".scene-page button, .scene-page p, .fits text, .scene-page label")]
+	.filter((e) => e.getBoundingClientRect().bottom > document.querySelector(".bar").getBoundingClientRect().top + 1 &&
+		e.getBoundingClientRect().width > 1).map((e) => e.textContent).join(" | ")`
+
+// wantCode reads the QR code of a page from its picture.
+func wantCode(t *testing.T, b *chrome.Browser, want string) {
+	t.Helper()
+	picture, err := png.Decode(bytes.NewReader(chrome.Value(b, chromedp.CaptureScreenshot())))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if says, err := qr.Decode(picture); err != nil || says != want {
+		t.Errorf("the camera of a phone reads %q: %v", says, err)
+	}
+}
+
+// A person plays a lock with the keyboard alone: keys press buttons, the focus stays, and nothing moves.
+func TestAPlayInChromium(t *testing.T) {
+	testenv.Check(t, testenv.Page)
+	t.Parallel()
+	_, base := serving(t)
+	b := chrome.New(t)
+	for _, v := range []chrome.View{{Name: "steps-1280", Width: 1280, Scheme: "light"}, {Name: "steps-390", Width: 390, Scheme: "dark"}} {
+		t.Run(v.Name, func(t *testing.T) {
+			defer func(outer *testing.T) { b.T = outer }(b.T)
+			b.T = t
+			b.Open(base+"/ui/steps", chrome.View{Name: v.Name + "-list", Width: v.Width, Scheme: v.Scheme})
+			b.Open(base+"/ui/steps/L03/1", v)
+			presses := func(keys string, then string) {
+				t.Helper()
+				for _, k := range keys {
+					b.Do(chromedp.KeyEvent(string(k)))
+				}
+				testenv.Eventually(t, "the page says "+then, func() bool {
+					return strings.Contains(chrome.Ask[string](b, `document.querySelector(".play").textContent`), then)
+				})
+			}
+			const places = `[...document.querySelectorAll(".play button:not(.moves *), .outcome, .stored")].map((e) => e.getBoundingClientRect())
+				.flatMap((r) => [r.top + scrollY, r.bottom + scrollY])`
+			presses("r", "A wants the lock")
+			chrome.Ask[bool](b, `(window.before = `+places+`, true)`)
+			chrome.Ask[bool](b, `document.querySelector("[data-key=R]").focus() === undefined`)
+			presses("a", "A holds the lock")
+			presses("bt", "There is no key.")
+			presses("u", "attempt-A")
+			presses("B", "B refused") // Shift: it has ended, so nothing happens
+			presses("r", "B wants the lock")
+			presses("B", "B dead")
+			presses("aaa", "releases the lock, wrote 1") // two keys are stored
+			moved := chrome.Ask[float64](b, `Math.max(...`+places+`.map((at, i) => Math.abs(at - before[i])))`)
+			if moved > 2 { // a fraction of a line is rounded
+				t.Errorf("the page has moved by %.1f pixels", moved)
+			}
+			if key := chrome.Ask[string](b, `document.activeElement.dataset.key`); key != "R" {
+				t.Errorf("the focus is on %q", key)
+			}
+			presses("s", "6 left")
+			presses("nnnnnn", "Violation: a client deleted another client's lock.")
+			if over := chrome.Ask[int](b, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
+				t.Errorf("it is %d pixels too wide", over)
+			}
+			b.Shoot(v.Name + "-violated")
+			const toggle = `document.querySelector("#keys").click() === undefined`
+			chrome.Ask[bool](b, `addEventListener("submit", () => { window.sent = true }) === undefined`)
+			chrome.Ask[bool](b, toggle)
+			b.Do(chromedp.KeyEvent("r"))
+			if chrome.Ask[bool](b, `window.sent === true`) {
+				t.Error("a key presses its button although the keys are off")
+			}
+			chrome.Ask[bool](b, toggle)
+			presses("r", "No violation so far")
+			b.Calm(func(url string) bool { return strings.HasPrefix(url, base+"/ui/") || url == "data:," })
+		})
+	}
+}

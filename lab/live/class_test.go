@@ -1,0 +1,448 @@
+package live
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"golang.org/x/sync/errgroup"
+
+	"locklab/lab"
+	"locklab/lab/testenv"
+)
+
+const token = "a token of a trainer"
+
+// teaching is a live page with a class.
+func teaching(t *testing.T) (*Server, string) {
+	t.Helper()
+	cfg := config(t.TempDir())
+	cfg.Class = &Class{Token: token, Address: "lab.example:8070"}
+	return serve(t, cfg)
+}
+
+// browser is a client with cookies of its own.
+func browser(t *testing.T) *http.Client {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &http.Client{Jar: jar}
+}
+
+// joined is a participant's browser.
+func joined(t *testing.T, base, name string) *http.Client {
+	t.Helper()
+	c := browser(t)
+	if status, body := send(t, c, http.MethodPost, base+"/ui/join", url.Values{"name": {name}}, nil); status != http.StatusOK {
+		t.Fatalf("%s cannot join: %d %s", name, status, body)
+	}
+	return c
+}
+
+// trains is the trainer's browser.
+func trains(t *testing.T, base string) *http.Client {
+	t.Helper()
+	c := browser(t)
+	if status, body := send(t, c, http.MethodPost, base+"/ui/trainer", url.Values{"token": {token}}, nil); status != http.StatusOK {
+		t.Fatalf("the token is refused: %d %s", status, body)
+	}
+	return c
+}
+
+// Anybody may look, so a GET shows nothing that is the trainer's alone. Anybody may join, and sign in as the trainer.
+// A participant may guess and answer, too. Only the trainer may do the rest.
+func TestEachRouteIsForItsRoles(t *testing.T) {
+	t.Parallel()
+	least := func(pattern string) role {
+		switch {
+		case strings.HasPrefix(pattern, "GET "), pattern == "POST /ui/join", pattern == "POST /ui/trainer":
+			return visitor
+		case strings.HasSuffix(pattern, "/guess"), strings.HasSuffix(pattern, "/answer"):
+			return participant
+		}
+		return trainer
+	}
+	_, base := teaching(t)
+	nothing := strings.NewReplacer( // so that nothing runs
+		"{$}", "", "{scene}", "99", "{id}", "L0x", "{lock}", "1", "{name}", "x", "{fault}", "kill", "{run}", "x",
+	)
+	for as, c := range []*http.Client{visitor: browser(t), participant: joined(t, base, "Ana"), trainer: trains(t, base)} {
+		for _, r := range routes {
+			method, path, _ := strings.Cut(nothing.Replace(r.pattern), " ")
+			status, body := send(t, c, method, base+path, nil, nil)
+			if (status == http.StatusForbidden) != (role(as) < least(r.pattern)) && path != "/ui/trainer" { // without a token it is forbidden to all
+				t.Errorf("%s as role %d: %d %s", r.pattern, as, status, body)
+			}
+		}
+	}
+	status, body := send(t, browser(t), http.MethodPost, base+"/ui/trainer", url.Values{"token": {"another"}}, nil)
+	if status != http.StatusForbidden || !strings.Contains(body, "not the token") {
+		t.Errorf("a wrong token: %d %s", status, body)
+	}
+}
+
+// A class of 60 guesses. While the trainer has not shown the answers, no browser gets the guesses, or what is right. Then each participant
+// sees the own guess and the result. So does one that had lost its connection, and one that comes late.
+func TestAClassGuessesAndTheTrainerRuns(t *testing.T) {
+	t.Parallel()
+	const people = 60
+	s, base := teaching(t)
+	leads := trains(t, base)
+	clients, screens := make([]*http.Client, people), make([]looker, people)
+	answer := func(path string, i int) {
+		t.Helper()
+		form := url.Values{"choice": {fmt.Sprint(i % 3)}}
+		if status, body := send(t, clients[i], http.MethodPost, base+path, form, nil); status != http.StatusOK {
+			t.Fatal(status, body)
+		}
+	}
+	for i := range clients {
+		clients[i] = joined(t, base, fmt.Sprintf("participant %d", i))
+		screens[i] = looksAs(t, clients[i], base, sceneParts...)
+		answer("/ui/story/3/guess", i)
+	}
+	screen := looksAs(t, leads, base, sceneParts...)
+	screen.until("scene-3-guesses", "60 of 60 have guessed")
+	screens[1].until("scene-3-guesses", "Your guess is noted", "60 of 60")
+	status, body := send(t, clients[0], http.MethodPost, base+"/ui/story/3/answer", url.Values{"choice": {"1"}}, nil)
+	if status != http.StatusConflict {
+		t.Error("a participant says what was lost before the run:", status, body)
+	}
+	if status, body := send(t, leads, http.MethodPost, base+"/ui/story/3/show", nil, nil); status != http.StatusConflict {
+		t.Error("the answers are shown before the run:", status, body)
+	}
+	screens[2].close() // its phone sleeps
+	if status, _ := send(t, leads, http.MethodPost, base+"/ui/story/3/run", nil, nil); status != http.StatusOK {
+		t.Fatal("the trainer cannot run", status)
+	}
+	screen.until("scene-3-after", "What was lost?")
+	screen.until("scene-3-after-count", "0 of 60 have answered")
+	wantNothingTold(t, s, base, clients[1])
+	for i := range clients {
+		answer("/ui/story/3/answer", i)
+	}
+	screen.until("scene-3-after-count", "60 of 60 have answered")
+	wantNothingTold(t, s, base, clients[1])
+	drawing := looks(t, base, "scene-3-run")
+	if status, _ := send(t, leads, http.MethodPost, base+"/ui/story/3/show", nil, nil); status != http.StatusOK {
+		t.Fatal("the trainer cannot show", status)
+	}
+	drawing.until("scene-3-run", "no violation")
+	var reading errgroup.Group
+	for i, s := range screens {
+		if i == 2 {
+			continue
+		}
+		reading.Go(func() error {
+			for part, right := range map[string]bool{"scene-3-ends": i%3 == 0} {
+				if html := s.until(part, "A lock needs an expiry"); strings.Contains(html, ">Right. ") != right {
+					return fmt.Errorf("participant %d, who chose %d, sees %s", i, i%3, html)
+				}
+			}
+			return nil
+		})
+	}
+	if err := reading.Wait(); err != nil {
+		t.Error(err)
+	}
+	awake := looksAs(t, clients[2], base, sceneParts...)
+	awake.until("scene-3", "20 of 60")
+	awake.until("scene-3-after-count", "You answered something else")
+	awake.until("scene-3-ends", "Not (c): ", "Right is (a)")
+	late := looksAs(t, joined(t, base, "late"), base, sceneParts...)
+	late.until("scene-3-ends", "A lock needs an expiry")
+	seesRight := looksAs(t, clients[1], base, sceneParts...)
+	seesRight.until("scene-3-after", "20 of 60")
+	seesRight.until("scene-3-after-count", "You saw it right.")
+	_, page := send(t, clients[0], http.MethodGet, base+"/ui/class", nil, nil)
+	if strings.Count(page, "<td>1</td><td>2</td>") != 40 || strings.Count(page, "<td>0</td><td>2</td>") != 20 {
+		t.Errorf("not every third has a point for the guess, and another third for what it saw: %s", page)
+	}
+}
+
+// wantNothingTold looks for the answers of scene 3 in all that a browser can get.
+func wantNothingTold(t *testing.T, s *Server, base string, c *http.Client) {
+	t.Helper()
+	for _, path := range []string{"/ui/story/3", "/ui/story", "/ui/class"} {
+		_, page := send(t, c, http.MethodGet, base+path, nil, nil)
+		for _, secret := range []string{"20 of 60", "A lock needs an expiry", `right"`, "<td>1</td>"} {
+			if strings.Contains(page, secret) || strings.Contains(page, "stays for ever") && path != "/ui/story/3" {
+				t.Errorf("before the trainer shows it, %s has %q", path, secret)
+			}
+		}
+	}
+	for _, part := range sceneParts {
+		if text := s.board.get(part, viewer{Role: trainer}); strings.Contains(text, "20 of 60") {
+			t.Errorf("the trainer's screen has the guesses in %s: %s", part, text)
+		}
+	}
+}
+
+// A name is taken back with its code, in another browser. Its guesses are there. A wrong code helps nobody, and is not tried often.
+func TestANameIsTakenBack(t *testing.T) {
+	t.Parallel()
+	_, base := teaching(t)
+	ana := joined(t, base, "Ana")
+	send(t, ana, http.MethodPost, base+"/ui/story/3/guess", url.Values{"choice": {"1"}}, nil)
+	_, page := send(t, ana, http.MethodGet, base+"/ui/join", nil, nil)
+	found := regexp.MustCompile(`Your code is <strong>([A-Z2-7]{5})</strong>`).FindStringSubmatch(page)
+	if found == nil {
+		t.Fatalf("Ana is told no code: %s", page)
+	}
+	again, eve := browser(t), browser(t)
+	for _, c := range []struct {
+		code   string
+		status int
+	}{{"", http.StatusBadRequest}, {"22222", http.StatusBadRequest}, {" " + strings.ToLower(found[1]), http.StatusOK}} {
+		form := url.Values{"name": {"ana"}, "code": {c.code}}
+		if is, body := send(t, again, http.MethodPost, base+"/ui/join", form, nil); is != c.status {
+			t.Errorf("with the code %q: %d %s", c.code, is, body)
+		}
+	}
+	if _, page := send(t, again, http.MethodGet, base+"/ui/story/3", nil, nil); !strings.Contains(page, "You are Ana") ||
+		!strings.Contains(page, "Your guess is noted") {
+		t.Errorf("the guess is lost: %s", page)
+	}
+	if _, page := send(t, ana, http.MethodGet, base+"/ui/story/3", nil, nil); !strings.Contains(page, "You are Ana") {
+		t.Error("her first browser has lost the name")
+	}
+	last := 0
+	for range 8 {
+		last, _ = send(t, eve, http.MethodPost, base+"/ui/join", url.Values{"name": {"Ana"}, "code": {"AAAAA"}}, nil)
+	}
+	_, page = send(t, eve, http.MethodGet, base+"/ui/class", nil, nil)
+	if last != http.StatusTooManyRequests || strings.Contains(page, "You are Ana") {
+		t.Errorf("Eve tries codes as often as she likes: %d", last)
+	}
+	if strings.Contains(page, found[1]) || !strings.Contains(page, "Ana") {
+		t.Error("the board shows the code of another participant, or not the name")
+	}
+}
+
+// The trainer's screen always has the address and the code for the camera. Nobody else's page needs it but that of the class.
+func TestTheDoorStaysOpen(t *testing.T) {
+	t.Parallel()
+	_, base := teaching(t)
+	leads, ana := trains(t, base), joined(t, base, "Ana")
+	for _, path := range []string{"/ui/story/1", "/ui/story", "/ui/burst", "/ui/experiments", "/ui/steps", "/ui/servers", "/ui/class"} {
+		_, page := send(t, leads, http.MethodGet, base+path, nil, nil)
+		if !strings.Contains(page, "lab.example:8070/ui/join") || !strings.Contains(page, `class="door"`) || !strings.Contains(page, "1 joined") {
+			t.Errorf("%s of the trainer says nobody how to join", path)
+		}
+		if _, page := send(t, ana, http.MethodGet, base+path, nil, nil); strings.Contains(page, `class="door"`) {
+			t.Errorf("%s of a participant has the trainer's corner", path)
+		}
+	}
+	online := looksAs(t, leads, base, "people")
+	online.until("people", "1 joined, 0 online")
+	phone := looksAs(t, ana, base, "now")
+	online.until("people", "1 joined, 1 online")
+	phone.close()
+	online.until("people", "1 joined, 0 online")
+}
+
+// A refused request changes nothing: a participant only guesses.
+func TestAParticipantOnlyGuesses(t *testing.T) {
+	t.Parallel()
+	s, base := teaching(t)
+	ana := joined(t, base, " Ana \t Maria ")
+	for _, c := range []struct {
+		of     *http.Client
+		path   string
+		form   url.Values
+		status int
+		says   string
+	}{
+		{browser(t), "/ui/join", url.Values{"name": {"ana maria"}}, http.StatusBadRequest, "another name"},
+		{browser(t), "/ui/join", url.Values{"name": {" "}}, http.StatusBadRequest, "1 to 24"},
+		{browser(t), "/ui/story/3/guess", url.Values{"choice": {"1"}}, http.StatusForbidden, "join the class"},
+		{trains(t, base), "/ui/story/3/guess", url.Values{"choice": {"1"}}, http.StatusForbidden, "Only a participant guesses"},
+		{ana, "/ui/story/3/run", nil, http.StatusForbidden, "Only the trainer"},
+		{ana, "/ui/experiments/L01/guess", url.Values{"variant": {"99"}}, http.StatusBadRequest, "Tick each variant"},
+	} {
+		if status, body := send(t, c.of, http.MethodPost, base+c.path, c.form, nil); status != c.status || !strings.Contains(body, c.says) {
+			t.Errorf("%s %v: %d %s", c.path, c.form, status, body)
+		}
+	}
+	if len(s.busy) > 0 || s.ask(scenePart(2), viewer{}).Guesses > 0 || s.class.Size() != 1 {
+		t.Error("a refused request changed something")
+	}
+	eve := joined(t, base, `<script>alert("Eve")</script>`[:24])
+	_, page := send(t, eve, http.MethodGet, base+"/ui/class", nil, nil)
+	if strings.Contains(page, "<script>alert") || !strings.Contains(page, "Ana Maria") {
+		t.Error("a name is not escaped, or not shown")
+	}
+	send(t, trains(t, base), http.MethodGet, base+"/ui/steps/L03/1", nil, nil)
+	if _, page := send(t, ana, http.MethodGet, base+"/ui/steps/L03/1", nil, nil); !strings.Contains(page, "<fieldset disabled>") {
+		t.Error("a participant can press the buttons of a play")
+	}
+}
+
+// An experiment asks which variants violate. The class is scored, and a reset asks everything anew.
+func TestAClassGuessesAnExperiment(t *testing.T) {
+	t.Parallel()
+	s, base := teaching(t)
+	leads, right, wrong := trains(t, base), joined(t, base, "right"), joined(t, base, "wrong")
+	e, err := s.cfg.Catalogue.Find("L01")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var violating []string
+	for i, v := range e.Variants {
+		if v.Expect == lab.Sometimes {
+			violating = append(violating, fmt.Sprint(i))
+		}
+	}
+	send(t, right, http.MethodPost, base+"/ui/experiments/L01/guess", nil, nil)
+	send(t, right, http.MethodPost, base+"/ui/experiments/L01/guess", url.Values{"variant": violating}, nil) // a changed mind
+	send(t, wrong, http.MethodPost, base+"/ui/experiments/L01/guess", nil, nil)
+	screen := looksAs(t, wrong, base, "ask-L01-no-expiry")
+	send(t, leads, http.MethodPost, base+"/ui/experiments/L01/run", nil, nil)
+	after := looksAs(t, right, base, "run-L01-no-expiry-after", "run-L01-no-expiry-after-count")
+	places, marks := looks(t, base, "class"), looksAs(t, right, base, "go-L01-no-expiry")
+	after.until("run-L01-no-expiry-after", "in how many of the variants did the run show a violation?")
+	told := func() string {
+		return s.board.get("ask-L01-no-expiry", viewer{}) + s.board.get("run-L01-no-expiry", viewer{}) + s.board.get("go-L01-no-expiry", viewer{})
+	}
+	if text := told(); strings.Contains(text, "1 of 2") || strings.Contains(text, e.Claim) || strings.Contains(text, "guessed") {
+		t.Errorf("before the trainer shows the answers: %s", text)
+	}
+	send(t, right, http.MethodPost, base+"/ui/experiments/L01/answer", url.Values{"choice": {fmt.Sprint(len(violating))}}, nil)
+	after.until("run-L01-no-expiry-after-count", "Your answer is noted. 1 of 2")
+	send(t, leads, http.MethodPost, base+"/ui/experiments/L01/show", nil, nil)
+	after.until("run-L01-no-expiry-after-count", "You saw it right.")
+	marks.until("go-L01-no-expiry", fmt.Sprintf("You guessed %d of %[1]d right.", len(e.Variants)))
+	places.until("class", ">right</th><td>2</td>")
+	screen.until("ask-L01-no-expiry", "guessed wrong", "1 of 2")
+	if text := told(); !strings.Contains(text, e.Claim) {
+		t.Errorf("after it: %s", text)
+	}
+	if places := s.class.Places(""); places[0].Name != "right" || places[0].Right != 2 || places[1].Right != 0 || places[1].All != 1 {
+		t.Errorf("%+v", places)
+	}
+	send(t, leads, http.MethodPost, base+"/ui/experiments/L01/again", nil, nil)
+	if text := s.board.get("run-L01-no-expiry-after", viewer{}); text != "" {
+		t.Errorf("the experiment is asked anew, and shows %s", text)
+	}
+	send(t, leads, http.MethodPost, base+"/ui/class/reset", nil, nil)
+	testenv.Eventually(t, "everything is asked anew", func() bool { return s.ask("run-L01-no-expiry", viewer{}).Open })
+	status, _ := send(t, right, http.MethodPost, base+"/ui/story/3/guess", url.Values{"choice": {"1"}}, nil)
+	if status != http.StatusForbidden {
+		t.Error("a participant of the class before still guesses", status)
+	}
+}
+
+// Participants follow the trainer. They reach the page at the address that they were told, or at any IP address, and at no other name.
+func TestAClassFollowsTheTrainer(t *testing.T) {
+	t.Parallel()
+	_, base := teaching(t)
+	leads, ana := trains(t, base), joined(t, base, "Ana")
+	screen := looksAs(t, ana, base, "now")
+	send(t, ana, http.MethodGet, base+"/ui/story/2", nil, nil)
+	for _, path := range []string{
+		"/ui/story/5", "/ui/story", "/ui/burst", "/ui/servers", "/ui/steps/L03/1", "/ui/experiments/L01",
+	} {
+		send(t, leads, http.MethodGet, base+path, nil, nil)
+		screen.until("now", `href="`+path+`"`)
+	}
+	for host, want := range map[string]int{
+		"lab.example:8070": http.StatusOK, "LAB.example:8070": http.StatusOK, "192.0.2.7:8070": http.StatusOK,
+		"evil.example:8070": http.StatusMisdirectedRequest,
+	} {
+		if status, _ := do(t, http.MethodGet, base+"/ui/join", nil, http.Header{"Host": {host}}); status != want {
+			t.Errorf("at %s: %d", host, status)
+		}
+	}
+}
+
+// Somebody ticks variants while others guess: the form is not replaced, or the ticks would be lost.
+func TestTheGuessOfAnotherReplacesNoForm(t *testing.T) {
+	t.Parallel()
+	s, base := teaching(t)
+	ana, ben := joined(t, base, "Ana"), joined(t, base, "Ben")
+	form := func() string {
+		_, page := send(t, ana, http.MethodGet, base+"/ui/experiments/L03", nil, nil)
+		_, form, _ := strings.Cut(page, `<div id="ask-L03-foreign-unlock"`)
+		form, _, _ = strings.Cut(form, `<div id="guesses-`)
+		return form
+	}
+	before := form()
+	guesses := looksAs(t, ana, base, "guesses-L03-foreign-unlock")
+	send(t, ben, http.MethodPost, base+"/ui/experiments/L03/guess", url.Values{"variant": {"1"}}, nil)
+	if after := form(); after != before || !strings.Contains(before, "checkbox") {
+		t.Errorf("it was %s and is %s", before, after)
+	}
+	guesses.until("guesses-L03-foreign-unlock", "1 of 2 have guessed")
+	for _, odd := range [][]string{{"01"}, {"+1"}, {"1", "1"}} {
+		status, _ := send(t, ben, http.MethodPost, base+"/ui/experiments/L03/guess", url.Values{"variant": odd}, nil)
+		if status != http.StatusBadRequest {
+			t.Errorf("%q is accepted", odd)
+		}
+	}
+	if counts := s.ask("run-L03-foreign-unlock", viewer{}).Counts; counts["1"] != 1 {
+		t.Errorf("the guesses are %v", counts)
+	}
+}
+
+// A scene that cannot begin keeps its guesses. A class that is reset while an experiment runs is asked anew when it has ended.
+func TestAResetAndAFailureAskAnew(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	cfg := config(t.TempDir(), paused("X1-first", release))
+	cfg.Class = &Class{Token: token, Address: "lab.example:8070"}
+	fails := true
+	cfg.Missing = func(e lab.Experiment) error {
+		if fails && e.ID == "L01-no-expiry" {
+			return errors.New("a server is missing")
+		}
+		return nil
+	}
+	s, base := serve(t, cfg)
+	leads, ana := trains(t, base), joined(t, base, "Ana")
+	send(t, ana, http.MethodPost, base+"/ui/story/3/guess", url.Values{"choice": {"0"}}, nil)
+	send(t, leads, http.MethodPost, base+"/ui/story/3/run", nil, nil)
+	if a := s.ask("scene-3", viewer{}); !a.Open || a.Guesses != 1 {
+		t.Errorf("after a run that could not begin: %+v", a)
+	}
+	send(t, leads, http.MethodPost, base+"/ui/experiments/X1-first/run", nil, nil)
+	send(t, leads, http.MethodPost, base+"/ui/story/3/again", nil, nil)
+	send(t, leads, http.MethodPost, base+"/ui/class/reset", nil, nil)
+	if a := s.ask("run-X1-first", viewer{}); a.Open {
+		t.Error("a question is open while its experiment runs")
+	}
+	close(release)
+	testenv.Eventually(t, "the question is asked anew", func() bool { return s.ask("run-X1-first", viewer{}).Open })
+	testenv.Eventually(t, "the result of the class before is not shown", func() bool {
+		variants := s.board.get("ask-X1-first", viewer{Role: trainer})
+		return s.board.get("run-X1-first", viewer{}) == "" && !strings.Contains(variants, "no violation")
+	})
+}
+
+// A visitor opens no play: it has a Redis, and closes the play that was not used for the longest time. The parts that a visitor looked at
+// are not kept.
+func TestAVisitorCostsNothing(t *testing.T) {
+	t.Parallel()
+	s, base := teaching(t)
+	trained, page := send(t, trains(t, base), http.MethodGet, base+"/ui/steps/L03/2", nil, nil)
+	if trained != http.StatusOK || !strings.Contains(page, "wants the lock") {
+		t.Error("the trainer opens no play", page)
+	}
+	if _, page := get(t, base+"/ui/steps/L03/1"); !strings.Contains(page, "The trainer has not opened this play") || len(s.games) != 1 {
+		t.Errorf("a visitor opens a play: %s", page)
+	}
+	screen := looks(t, base, "scene-3")
+	screen.until("scene-3")
+	_ = screen.close()
+	testenv.Eventually(t, "the name is forgotten", func() bool {
+		s.board.mu.Lock()
+		defer s.board.mu.Unlock()
+		return len(s.board.watched) == 0
+	})
+}

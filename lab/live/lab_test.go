@@ -1,0 +1,110 @@
+package live
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"locklab/lab"
+	"locklab/lab/testenv"
+)
+
+// An experiment is run from its page, saved, and its report is there.
+func TestAnExperimentIsRunFromItsPage(t *testing.T) {
+	t.Parallel()
+	s, base := serving(t)
+	status, page := get(t, base+"/ui/experiments/L01/runs/latest")
+	if status != http.StatusNotFound || !strings.Contains(page, "is not saved") {
+		t.Errorf("without a run: %d", status)
+	}
+	looker := looks(t, base, "run-L01-no-expiry")
+	if status, body := do(t, http.MethodPost, base+"/ui/experiments/L01/run", nil, nil); status != http.StatusOK {
+		t.Fatal(status, body)
+	}
+	shown := looker.until("run-L01-no-expiry", "as predicted", "violation in 3 of 3 trials, as predicted")
+	if strings.Contains(shown, "not saved") {
+		t.Error(shown)
+	}
+	// The report of the store links the run's own.
+	if _, err := os.Stat(filepath.Join(s.cfg.Store, "L01-no-expiry", "latest", lab.ReportFile)); err != nil {
+		t.Error(err)
+	}
+	testenv.Eventually(t, "the saved run is listed", func() bool { return len(savedRuns(t, base)) == 1 })
+	reproduced := []string{"history.jsonl", "run L01-no-expiry --seed "}
+	if status, page := get(t, base+savedRuns(t, base)[0]); status != http.StatusOK || !all(page, reproduced) {
+		t.Errorf("after a run: %d", status)
+	}
+	wantReplay(t, base)
+	do(t, http.MethodPost, base+"/ui/experiments/L01/run", nil, nil)
+	testenv.Eventually(t, "two runs are listed, the newest first", func() bool {
+		runs := savedRuns(t, base)
+		return len(runs) == 2 && runs[0] > runs[1]
+	})
+}
+
+// wantReplay follows the link to the replay of a run: from the first event to the violation at the end.
+func wantReplay(t *testing.T, base string) {
+	t.Helper()
+	number := regexp.MustCompile(`Event 1 of (\d+)\.`)
+	_, page := get(t, base+"/ui/experiments/L01")
+	link := regexp.MustCompile(`(/ui/experiments/L01-no-expiry/runs/[^"/]+)/\d+`).FindStringSubmatch(page)
+	if link == nil {
+		t.Fatalf("no link leads to the replay: %s", page)
+	}
+	run, replay := base+link[1], base+link[0]
+	_, page = get(t, replay)
+	found := number.FindStringSubmatch(page)
+	if found == nil || strings.Contains(page, `class="finding"`) {
+		t.Fatalf("a replay begins with %s", page)
+	}
+	_, page = get(t, replay+"?event="+found[1])
+	if !strings.Contains(page, `class="finding"`) || strings.Contains(page, "Next event") {
+		t.Errorf("it ends with %s", page)
+	}
+	for _, path := range []string{"/0", "/99", "/x"} {
+		if status, body := get(t, run+path); status != http.StatusNotFound || !strings.Contains(body, "variants 1 to") {
+			t.Errorf("%s: %d %s", path, status, body)
+		}
+	}
+}
+
+// The page of an experiment gives the source of what no article says, as its report does.
+func TestAnExperimentNamesItsSources(t *testing.T) {
+	_, base := serving(t)
+	_, page := get(t, base+"/ui/experiments/L20")
+	for _, text := range []string{"Known from elsewhere", "https://redis.io/docs/latest/commands/setnx/"} {
+		if !strings.Contains(page, text) {
+			t.Errorf("the page of L20 has no %q", text)
+		}
+	}
+}
+
+var savedRun = regexp.MustCompile(`/ui/experiments/L01-no-expiry/runs/[^"/]+`)
+
+// savedRuns are the addresses of those of L01.
+func savedRuns(t *testing.T, base string) []string {
+	t.Helper()
+	_, page := get(t, base+"/ui/experiments/L01")
+	return slices.Compact(savedRun.FindAllString(page, -1)) // a run has two links
+}
+
+func TestExperimentsAreFiltered(t *testing.T) {
+	_, base := serving(t)
+	_, page := get(t, base+"/ui/experiments?article=A2&anomaly=unlock+by+a+non-owner")
+	for id, want := range map[string]bool{"L03-foreign-unlock": true, "L11-pause-past-lease": false, "P1-no-lock": false} {
+		if strings.Contains(page, id) != want {
+			t.Errorf("%s is listed: %v", id, !want)
+		}
+	}
+	listed := regexp.MustCompile(`(\d+) of (\d+) experiments`)
+	for query, fewer := range map[string]bool{"": false, "?quick=yes": true} {
+		_, page := get(t, base+"/ui/experiments"+query)
+		if of := listed.FindStringSubmatch(page); of == nil || (of[1] != of[2]) != fewer {
+			t.Errorf("with %q the page lists %q", query, of)
+		}
+	}
+}

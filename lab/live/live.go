@@ -1,0 +1,224 @@
+// Package live is the live page. It has the story of a lock in seven scenes, bursts, locks that a person plays, servers to break, and every
+// experiment with its lesson. A run is drawn while it goes on, and each browser that looks on sees the same.
+//
+// The page is made on the server. Its script only replaces parts that have changed, which arrive as server-sent events. Without the script
+// a reload shows the present state.
+//
+// With a class, participants guess, and only the trainer runs. routes.go has what each role may. Without one, everybody who reaches the
+// page may do everything, so it accepts requests for this machine only (guard.go).
+//
+// NOT guaranteed: secrecy. The page speaks HTTP, so a network that somebody listens to shows the trainer's token.
+package live
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"fmt"
+	"html/template"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"locklab/lab"
+	"locklab/lab/burst"
+	"locklab/lab/explore"
+	"locklab/lab/live/class"
+	"locklab/lab/live/story"
+	"locklab/lab/report/html"
+)
+
+// Config is what a live page needs.
+type Config struct {
+	Catalogue lab.Catalogue
+	Options   lab.Options // of each run; the page sets Trials, Seed, Command, Store and Tell
+	Class     *Class      // nil: everybody who reaches the page is its trainer
+	Store     string      // folder of the saved runs
+	Program   string      // how the user starts this program, for commands that the page shows
+	// Missing says why an experiment cannot run here, and what to do.
+	Missing func(e lab.Experiment) error
+	// Prepare does slow work before a run. It says by tell what it does.
+	Prepare func(ctx context.Context, e lab.Experiment, tell func(what string))
+	// Service starts the instances that bursts go to, with their servers, and returns them. The page asks once, or again after an error.
+	// The caller ends them after [Server.Wait]. tell says what it does.
+	Service  func(ctx context.Context, tell func(what string)) (burst.Running, error)
+	Versions []string // that bursts can have; empty: the instances say it at the first run
+	// Remote: another program has started those instances, so their servers are not seen.
+	Remote bool
+	// Command reproduces a run.
+	Command func(e lab.Experiment, o lab.Options) string
+	// StepCommand plays moves of a lock.
+	StepCommand func(e lab.Experiment, lock, clients string, moves []explore.Move) string
+}
+
+// Server serves the live page below /ui/.
+type Server struct {
+	cfg    Config
+	board  *board
+	queued chan struct{} // a job waits
+
+	running sync.WaitGroup
+
+	class     *classroom // nil: there is none
+	questions *class.Questions
+	watched   watched
+	instances atomic.Pointer[burst.Running] // that bursts go to; nil: they were not started
+	load      atomic.Pointer[burst.Load]    // that waits or runs; nil: none
+	sending   atomic.Bool                   // the load has begun
+
+	ending sync.Mutex // of what ends a question: the end of its run, the answers that are shown, a new class
+
+	mu      sync.Mutex
+	waiting []*underway
+	busy    map[string]*underway  // that wait or run, by the part of the pages that shows it
+	scenes  []told                // of each scene
+	after   map[string]afterwards // what a class is asked after a run, by its question
+	tried   map[string]tried      // of each experiment, by id
+	bursts  bursts
+
+	playing sync.Mutex // of the plays, too
+	games   []*game    // that are open; the one that was used last is at the end
+}
+
+// New returns a server. Its runs end with ctx.
+func New(ctx context.Context, cfg Config) (*Server, error) {
+	s := &Server{
+		cfg: cfg, board: newBoard(), questions: class.NewQuestions(),
+		queued: make(chan struct{}, 1), busy: make(map[string]*underway),
+		scenes: make([]told, len(story.Scenes)), tried: make(map[string]tried), after: make(map[string]afterwards),
+		bursts:  bursts{asked: 1, plan: firstPlan, shown: newBurstNow(firstPlan), health: burst.Health{Versions: cfg.Versions}},
+		watched: watched{tasks: make(chan func(context.Context)), ended: ctx.Done()},
+	}
+	if cfg.Class != nil {
+		room, err := newClassroom(*cfg.Class)
+		if err != nil {
+			return nil, err
+		}
+		s.class = room
+	}
+	for i, scene := range story.Scenes {
+		if _, err := scene.In(cfg.Catalogue); err != nil {
+			return nil, fmt.Errorf("scene %d: %w", i+1, err)
+		}
+	}
+	s.register()
+	s.board.put("burst-history", s.fragment("burst-none", nil))
+	s.showCards(s.bursts.shown, always)
+	s.showAll()
+	s.running.Go(func() { s.work(ctx) })
+	s.running.Go(func() { s.watch(ctx) })
+	return s, nil
+}
+
+// register makes the parts that have no text until something runs.
+func (s *Server) register() {
+	names := []string{burstRun, "burst-left", "servers", "faults", "instances", "load", "load-line", "class", "people", "name", "now"}
+	for i := range story.Scenes {
+		names = append(names, sceneRun(i))
+	}
+	for _, e := range s.cfg.Catalogue {
+		names = append(names, runPart(e))
+		for i := range e.Locks() {
+			names = append(names, played{e, i + 1}.Part())
+		}
+	}
+	for _, name := range names {
+		s.board.put(name, "")
+	}
+}
+
+// showAll shows the present state of everything that asks.
+func (s *Server) showAll() {
+	for i := range story.Scenes {
+		s.showScene(i)
+	}
+	for _, e := range s.cfg.Catalogue {
+		s.showExpectation(e)
+	}
+	s.showBurst()
+	if s.class != nil {
+		s.showClass()
+	}
+}
+
+// Wait returns when ctx has ended, and what runs and plays have started is removed.
+func (s *Server) Wait() {
+	s.running.Wait()
+	s.endGames()
+}
+
+//go:embed pages/*.tmpl
+var pageFiles embed.FS
+
+//go:embed static/style.css
+var style string
+
+//go:embed static/script.js
+var script string
+
+var pages = template.Must(template.New("").Funcs(template.FuncMap{
+	"add":        add,
+	"paragraphs": lab.Paragraphs,
+	"moves":      explore.Text,
+	"drawing":    drawing,
+	"within":     func(path, page string) bool { return strings.HasPrefix(path, strings.TrimSuffix(page, "/1")) },
+	"upper":      strings.ToUpper,
+	"letter":     func(i int) string { return string(rune('a' + i)) },
+}).ParseFS(pageFiles, "pages/*.tmpl"))
+
+func add(all ...int) (sum int) {
+	for _, n := range all {
+		sum += n
+	}
+	return sum
+}
+
+// page is what the frame of each page needs.
+type page struct {
+	Name   string // of its template
+	Title  string
+	Parts  []string                 // that change while somebody looks on
+	Texts  map[string]template.HTML // of the parts
+	Body   any
+	Pages  []link
+	At     string // the path of this page
+	Signs  template.HTML
+	Class  bool
+	Room   *classroom // for the trainer's screen; nil: it is another's
+	Viewer viewer
+}
+
+// show writes a page.
+func (s *Server) show(w http.ResponseWriter, r *http.Request, status int, p page) {
+	p.Pages, p.Signs, p.Viewer, p.Class, p.At = navigation, markup(html.Signs), s.viewerOf(r), s.class != nil, r.URL.Path
+	if p.Class {
+		p.Pages = append(slices.Clone(navigation), link{"/ui/class", "The class"})
+		p.Parts = append(p.Parts, "name", "now") // the name, and where the trainer is
+		if p.Viewer.Trains() {
+			p.Room, p.Parts = s.class, append(p.Parts, "people")
+		}
+	}
+	p.Texts = make(map[string]template.HTML)
+	for _, name := range p.Parts {
+		p.Texts[name] = template.HTML(s.board.get(name, p.Viewer))
+	}
+	var text bytes.Buffer
+	if err := pages.ExecuteTemplate(&text, p.Name, p); err != nil {
+		http.Error(w, "The page could not be made: "+err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write(text.Bytes())
+}
+
+// fragment is a part of a page.
+func (s *Server) fragment(name string, data any) string {
+	var text bytes.Buffer
+	if err := pages.ExecuteTemplate(&text, name, data); err != nil {
+		return template.HTMLEscapeString(fmt.Sprintf("The part %s could not be made: %v", name, err))
+	}
+	return text.String()
+}

@@ -1,0 +1,466 @@
+package live
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"locklab/lab"
+	"locklab/lab/burst"
+	"locklab/lab/claims"
+	"locklab/lab/explore"
+	"locklab/lab/history"
+	"locklab/lab/live/story"
+	"locklab/lab/testenv"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+// config has the experiments of the lab, on embedded parts, and some more.
+func config(store string, more ...lab.Experiment) Config {
+	return Config{
+		Catalogue: append(claims.All(), more...), Store: store, Program: "app",
+		Missing: func(lab.Experiment) error { return nil },
+		Prepare: func(context.Context, lab.Experiment, func(string)) {},
+		Command: func(e lab.Experiment, o lab.Options) string {
+			return fmt.Sprintf("run %s --seed %d", e.ID, o.Seed)
+		},
+		StepCommand: func(e lab.Experiment, lock, clients string, moves []explore.Move) string {
+			return fmt.Sprintf("step %s --lock %q --clients %s --moves %q", e.ID, lock, clients, explore.Text(moves))
+		},
+	}
+}
+
+// serving is a live page.
+func serving(t *testing.T, more ...lab.Experiment) (*Server, string) {
+	t.Helper()
+	return serve(t, config(t.TempDir(), more...))
+}
+
+func serve(t *testing.T, cfg Config) (*Server, string) {
+	t.Helper()
+	s, server := served(t, cfg)
+	return s, server.URL
+}
+
+func served(t *testing.T, cfg Config) (*Server, *httptest.Server) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(testenv.Context(t))
+	s, err := New(ctx, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(s.Handler())
+	t.Cleanup(func() {
+		cancel()
+		server.CloseClientConnections() // streams end with their connections
+		server.Close()
+		s.Wait()
+	})
+	return s, server
+}
+
+func get(t *testing.T, address string) (int, string) {
+	t.Helper()
+	return do(t, http.MethodGet, address, nil, nil)
+}
+
+func do(t *testing.T, method, address string, form url.Values, header http.Header) (int, string) {
+	t.Helper()
+	return send(t, http.DefaultClient, method, address, form, header)
+}
+
+func send(t *testing.T, from *http.Client, method, address string, form url.Values, header http.Header) (int, string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(form.Encode()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	for name := range header {
+		request.Header.Set(name, header.Get(name))
+	}
+	if host := header.Get("Host"); host != "" {
+		request.Host = host
+	}
+	answer, err := from.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.StatusCode, string(body)
+}
+
+// longestLook bounds a browser that looks on, so that a text that never comes fails the test and does not hang it.
+const longestLook = time.Minute
+
+// looker is a browser that looks on.
+type looker struct {
+	t     *testing.T
+	lines *bufio.Scanner
+	close func() error
+}
+
+func looks(t *testing.T, base string, parts ...string) looker {
+	t.Helper()
+	return looksAs(t, http.DefaultClient, base, parts...)
+}
+
+func looksAs(t *testing.T, from *http.Client, base string, parts ...string) looker {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(testenv.Context(t), longestLook)
+	t.Cleanup(cancel)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/ui/events?"+url.Values{"of": parts}.Encode(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := from.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { answer.Body.Close() })
+	lines := bufio.NewScanner(answer.Body)
+	lines.Buffer(nil, 4<<20)
+	return looker{t, lines, answer.Body.Close}
+}
+
+// until reads parts until one of this name has all of the texts.
+func (l looker) until(part string, texts ...string) (html string) {
+	l.t.Helper()
+	for l.lines.Scan() {
+		data, is := strings.CutPrefix(l.lines.Text(), "data: ")
+		if !is {
+			continue
+		}
+		var change struct{ Part, HTML string }
+		if err := json.Unmarshal([]byte(data), &change); err != nil {
+			l.t.Fatal(err)
+		}
+		if change.Part == part && all(change.HTML, texts) {
+			return change.HTML
+		}
+	}
+	l.t.Fatalf("the stream ended before %s had %q: %v", part, texts, l.lines.Err())
+	return ""
+}
+
+func all(text string, parts []string) bool {
+	for _, p := range parts {
+		if !strings.Contains(text, p) {
+			return false
+		}
+	}
+	return true
+}
+
+// sceneParts are those of the page of scene 3.
+var sceneParts = []string{
+	scenePart(2), sceneGuesses(2), sceneEnds(2), sceneRun(2), sceneGo(2), afterName(scenePart(2)), afterCount(afterName(scenePart(2))),
+}
+
+// A scene asks, runs what the guess was about, draws it, and tells. Two browsers see the same, and so does one that comes late. Alone, a
+// person is asked nothing after the run.
+func TestASceneAsksRunsAndTells(t *testing.T) {
+	t.Parallel()
+	_, base := serving(t)
+	const ran, told = "scene-3-run", "scene-3-ends"
+	first, second, ends := looks(t, base, ran), looks(t, base, ran), looks(t, base, told)
+	_, page := get(t, base+"/ui/story/3")
+	if !strings.Contains(page, "Press your answer") || strings.Contains(page, "A lock needs an expiry") {
+		t.Error("the scene tells before it has asked")
+	}
+	if status, body := do(t, http.MethodPost, base+"/ui/story/3/guess", url.Values{"choice": {"1"}}, nil); status != http.StatusOK {
+		t.Fatal(status, body)
+	}
+	drawn := first.until(ran, "without an expiry: ", "the lock stays for ever", `class="fits"`, ">holds<span", "no violation")
+	if other := second.until(ran, "without an expiry: ", "with an expiry"); other != drawn {
+		t.Error("two browsers see different drawings")
+	}
+	says := []string{"Not (b): Redis does not know that a key belongs to a connection. Right is (a).</span> A lock needs an expiry", "L01"}
+	seen := ends.until(told, says...)
+	if late := looks(t, base, told).until(told, says...); late != seen {
+		t.Error("a browser that comes late sees another result")
+	}
+	if late := looks(t, base, ran).until(ran); late != drawn {
+		t.Error("a browser that comes late sees another drawing")
+	}
+	_, page = get(t, base+"/ui/story/3")
+	if !strings.Contains(page, says[0]) || !strings.Contains(page, "the lock stays for ever") {
+		t.Error("a reload loses the result")
+	}
+	if strings.Contains(page, "What was lost?") || strings.Contains(page, "have guessed") {
+		t.Error("a person alone is treated as a class")
+	}
+	if _, end := get(t, base+"/ui/story"); !strings.Contains(end, "(b) When its connection ends.") ||
+		!strings.Contains(end, "0 of your 1 answers were right.") || strings.Count(end, "not played yet") != 6 {
+		t.Errorf("the end of the story: %s", end)
+	}
+	do(t, http.MethodPost, base+"/ui/story/3/again", nil, nil)
+	_, page = get(t, base+"/ui/story/3")
+	if !strings.Contains(page, "Press your answer") || strings.Contains(page, "stays for ever") || strings.Contains(page, says[0]) {
+		t.Error("what was asked anew shows the result")
+	}
+}
+
+// A machine without the server that a scene needs shows a recorded run, says so, and why.
+func TestASceneWithoutItsServerShowsARecordedRun(t *testing.T) {
+	t.Parallel()
+	cfg := config(t.TempDir())
+	cfg.Missing = func(e lab.Experiment) error {
+		if len(e.Needs) > 0 {
+			return errors.New("a server is missing")
+		}
+		return nil
+	}
+	_, base := serve(t, cfg)
+	do(t, http.MethodPost, base+"/ui/story/6/guess", url.Values{"choice": {"2"}}, nil)
+	_, page := get(t, base+"/ui/story/6")
+	for _, text := range []string{
+		"This run was recorded on 20", "a server is missing.", ">Right. Redis answers", "B and A both wrote 1", `class="fits"`,
+	} {
+		if !strings.Contains(page, text) {
+			t.Errorf("the page has no %q: %s", text, page)
+		}
+	}
+	if _, end := get(t, base+"/ui/story"); !strings.Contains(end, "1 of your 1 answers were right.") {
+		t.Errorf("the right answer does not count: %s", end)
+	}
+}
+
+// paused is an experiment whose trial records two events, and then waits.
+func paused(id string, release <-chan struct{}) lab.Experiment {
+	return lab.Experiment{
+		ID: id, Schedule: lab.Schedule{Trials: 1}, Check: func([]history.Event) []history.Violation { return nil },
+		Variants: []lab.Variant{{Name: "waits", Run: func(ctx context.Context, t *lab.Trial) {
+			t.Record(history.Event{Timeline: "A", Kind: history.Request})
+			t.Record(history.Event{Timeline: "A", Kind: history.Grant, Key: "k", Owner: "a"})
+			select {
+			case <-release:
+			case <-ctx.Done():
+			}
+		}}},
+	}
+}
+
+// A run is drawn while it goes on. Pressed again it is not begun again, and another run waits and says so.
+func TestARunIsDrawnWhileItGoesOn(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	s, base := serving(t, paused("X1-first", release), paused("X2-second", release))
+	first, second := looks(t, base, "run-X1-first"), looks(t, base, "run-X2-second")
+	for range 3 {
+		do(t, http.MethodPost, base+"/ui/experiments/X1-first/run", nil, nil)
+	}
+	first.until("run-X1-first", "Running now: waits, trial 1 of 1", `class="drawing"`)
+	do(t, http.MethodPost, base+"/ui/experiments/X2-second/run", nil, nil)
+	second.until("run-X2-second", "This one starts when it ends")
+	s.mu.Lock()
+	if n := len(s.waiting); n != 1 {
+		t.Errorf("%d runs wait, and one was asked for", n)
+	}
+	s.mu.Unlock()
+	close(release)
+	first.until("run-X1-first", "no violation in 1 trial")
+	second.until("run-X2-second", "no violation in 1 trial")
+}
+
+// A run that could not be judged is told, and the page goes on.
+func TestARunWithoutAJudgementIsTold(t *testing.T) {
+	t.Parallel()
+	done := make(chan struct{})
+	close(done)
+	broken := paused("X3-broken", done)
+	broken.Check = func([]history.Event) []history.Violation { panic("a check that fails") }
+	s, base := serving(t, broken)
+	do(t, http.MethodPost, base+"/ui/experiments/X3-broken/run", nil, nil)
+	looks(t, base, "run-X3-broken").until("run-X3-broken", "inconclusive", "a check that fails")
+	if ran := sceneResult(story.Scenes[0], lab.Saved{Experiment: broken}); len(ran) > 0 {
+		t.Errorf("a run without variants: %v", ran)
+	}
+	if status, _ := get(t, base+"/ui/"); status != http.StatusOK || s.isBusy("run-X3-broken") {
+		t.Error("the page does not go on", status)
+	}
+}
+
+// Each scene names variants that its experiment has, the control first, and shows a violation.
+func TestEachSceneHasItsControlAndAViolation(t *testing.T) {
+	s, _ := serving(t)
+	for i, scene := range story.Scenes {
+		e, err := scene.In(s.cfg.Catalogue)
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole, _ := s.cfg.Catalogue.Find(e.ID)
+		if len(scene.Own) > 0 {
+			whole = e // its control has fewer users
+		}
+		violates := false
+		for _, v := range e.Variants {
+			violates = violates || v.Expect == lab.Sometimes
+		}
+		if e.Control().Name != whole.Control().Name || e.Control().Expect != lab.Never || !violates || scene.Right() < 0 ||
+			scene.Lost >= len(scene.After) {
+			t.Errorf("scene %d: %+v", i+1, scene)
+		}
+	}
+}
+
+// A request that another site makes a browser send is refused, and so is an address by which another site could reach this machine.
+func TestAnotherSiteIsRefused(t *testing.T) {
+	s, base := serving(t)
+	local := strings.TrimPrefix(base, "http://")
+	for name, c := range map[string]struct {
+		method string
+		header http.Header
+		status int
+	}{
+		"the page itself":      {http.MethodPost, http.Header{"Origin": {base}}, http.StatusOK},
+		"another site's form":  {http.MethodPost, http.Header{"Origin": {"http://evil.example"}}, http.StatusForbidden},
+		"another site's fetch": {http.MethodPost, http.Header{"Sec-Fetch-Site": {"cross-site"}}, http.StatusForbidden},
+		"a rebound name":       {http.MethodGet, http.Header{"Host": {"evil.example"}}, http.StatusMisdirectedRequest},
+		"a rebound name, POST": {
+			http.MethodPost, http.Header{"Host": {"evil.example"}, "Origin": {"http://evil.example"}}, http.StatusMisdirectedRequest,
+		},
+		"localhost":            {http.MethodGet, http.Header{"Host": {strings.Replace(local, "127.0.0.1", "localhost", 1)}}, http.StatusOK},
+		"an address elsewhere": {http.MethodGet, http.Header{"Host": {"192.0.2.1"}}, http.StatusMisdirectedRequest},
+		"IPv6":                 {http.MethodGet, http.Header{"Host": {"[::1]:8090"}}, http.StatusOK},
+	} {
+		path, form := "/ui/story/2", url.Values(nil)
+		if c.method == http.MethodPost && c.status == http.StatusOK {
+			path = "/ui/story/2/again" // it begins no run
+		} else if c.method == http.MethodPost {
+			path, form = "/ui/story/2/guess", url.Values{"choice": {"1"}}
+		}
+		if status, body := do(t, c.method, base+path, form, c.header); status != c.status {
+			t.Errorf("%s: %d %s", name, status, body)
+		}
+	}
+	if !s.ask(scenePart(1), viewer{}).Open {
+		t.Error("a refused request began a run")
+	}
+}
+
+// Bad input is answered with what to do.
+func TestBadInputIsNamed(t *testing.T) {
+	_, base := serving(t)
+	for _, c := range []struct {
+		method, path string
+		form         url.Values
+		status       int
+		says         string
+	}{
+		{http.MethodGet, "/ui/story/8", nil, http.StatusNotFound, "the scenes 1 to 7"},
+		{http.MethodGet, "/ui/story/x", nil, http.StatusNotFound, "the scenes 1 to 7"},
+		{http.MethodPost, "/ui/story/1/guess", nil, http.StatusBadRequest, "Choose one of the answers"},
+		{http.MethodPost, "/ui/story/1/guess", url.Values{"choice": {"3"}}, http.StatusBadRequest, "Choose one of the answers"},
+		{http.MethodGet, "/ui/experiments/L0x", nil, http.StatusNotFound, "There is no experiment"},
+		{http.MethodPost, "/ui/experiments/L0x/run", nil, http.StatusNotFound, "There is no experiment"},
+		{http.MethodGet, "/ui/events", nil, http.StatusBadRequest, "?of="},
+		{http.MethodGet, "/ui/events?of=run-L99", nil, http.StatusNotFound, "There is no part &#34;run-L99&#34;"},
+		{http.MethodGet, "/ui/story/1/guess", nil, http.StatusMethodNotAllowed, ""},
+	} {
+		if status, body := do(t, c.method, base+c.path, c.form, nil); status != c.status || !strings.Contains(body, c.says) {
+			t.Errorf("%s %s: %d %s", c.method, c.path, status, body)
+		}
+	}
+}
+
+// full is a page on which as many runs wait as can. It does none of them.
+func full(t *testing.T) *Server {
+	t.Helper()
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	s, err := New(ended, config(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Wait()
+	for i := range mostWaiting {
+		if err := s.start(job{part: fmt.Sprint(i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// More runs than can wait are refused, and a scene says so. Nothing is lost: each can be asked for again.
+func TestSoManyRunsWait(t *testing.T) {
+	s := full(t)
+	s.cfg.Service = func(context.Context, func(string)) (r burst.Running, err error) { return r, nil }
+	request := httptest.NewRequest(http.MethodPost, "/?version=v3&clients=2", nil)
+	request.SetPathValue("id", "L01")
+	if err := s.runExperiment(request); !errors.Is(err, errBusy) || !s.ask("run-L01-no-expiry", viewer{}).Open {
+		t.Errorf("an experiment ends with %v", err)
+	}
+	if err := s.startLoad(request); !errors.Is(err, errBusy) || s.load.Load() != nil {
+		t.Errorf("a load ends with %v", err)
+	}
+	s.begin(2)
+	if v := s.sceneView(2, viewer{}); !strings.Contains(v.Why, "other runs are waiting") || v.Runs {
+		t.Errorf("%+v", v)
+	}
+	if err := s.start(job{part: "x"}); err == nil {
+		t.Error("one more run is accepted")
+	}
+}
+
+// screens are the pages that a browser may load first. The other two files come with each.
+var (
+	screens = []string{"/ui/", "/ui/burst", "/ui/experiments", "/ui/experiments/L11", "/ui/story/1", "/ui/steps", "/ui/servers", "/ui/locks"}
+	files   = []string{"/ui/static/style.css", "/ui/static/script.js"}
+)
+
+// The first load of a page asks nobody else. Its headers forbid that, too.
+func TestThePageAsksNobodyElse(t *testing.T) {
+	_, base := serving(t)
+	for _, path := range []string{"/", "/ui/burst", "/ui/story/1", files[0]} {
+		status, body := get(t, base+path)
+		if status != http.StatusOK || strings.Contains(strings.ReplaceAll(body, "http://www.w3.org/", ""), "://") {
+			t.Errorf("%s: %d, or it names another host", path, status)
+		}
+	}
+	answer, err := http.Get(base + "/ui/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	for name, value := range map[string]string{
+		"Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; ",
+		"X-Content-Type-Options":  "nosniff", "Referrer-Policy": "same-origin",
+	} {
+		if is := answer.Header.Get(name); !strings.HasPrefix(is, value) {
+			t.Errorf("the header %s is %q", name, is)
+		}
+	}
+}
+
+// A page and its files have 110 kB at most, and the script has 40 kB, without compression.
+func TestThePageIsSmall(t *testing.T) {
+	testenv.Check(t, testenv.Page)
+	_, base := serving(t)
+	both := 0
+	for _, path := range files {
+		_, body := get(t, base+path)
+		if both += len(body); len(body) > 40_000 {
+			t.Errorf("%s has %d bytes", path, len(body))
+		}
+	}
+	for _, path := range screens {
+		if _, body := get(t, base+path); both+len(body) > 110_000 {
+			t.Errorf("the first load of %s has %d bytes", path, both+len(body))
+		}
+	}
+}

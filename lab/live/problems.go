@@ -1,0 +1,57 @@
+package live
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"locklab/lab/live/class"
+	"locklab/lab/watch"
+)
+
+// refusal is an error with its status of HTTP.
+type refusal struct {
+	error
+	status int
+}
+
+func (r refusal) Unwrap() error { return r.error }
+
+// refuse gives an error a status; nil stays nil.
+func refuse(status int, err error) error {
+	if err == nil {
+		return nil
+	}
+	return refusal{err, status}
+}
+
+// statusOf is the status of an error. Most say that something cannot run now.
+func statusOf(err error) int {
+	var r refusal
+	switch {
+	case errors.As(err, &r):
+		return r.status
+	case errors.Is(err, class.ErrNobody):
+		return http.StatusForbidden
+	case errors.Is(err, class.ErrOften):
+		return http.StatusTooManyRequests
+	case errors.Is(err, watch.ErrUnknown):
+		return http.StatusNotFound
+	case errors.Is(err, watch.ErrImpossible):
+		return http.StatusConflict
+	}
+	return http.StatusServiceUnavailable
+}
+
+// sentence is an error for people.
+func sentence(err error) string {
+	text := err.Error()
+	first, size := utf8.DecodeRuneInString(text)
+	text = string(unicode.ToUpper(first)) + text[size:]
+	if strings.HasSuffix(text, "?") || strings.HasSuffix(text, ".") {
+		return text
+	}
+	return text + "."
+}

@@ -1,0 +1,185 @@
+package live
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+
+	"locklab/lab/report/html"
+)
+
+// role is what a browser may do. Each role may do what the ones before it may.
+type role int
+
+const (
+	visitor     role = iota // looks on
+	participant             // has a name, and guesses
+	trainer                 // runs, resets, and breaks servers
+)
+
+// route is a page, or something that a browser asks for, and the least role that may.
+type route struct {
+	pattern string
+	least   role
+	answer  answer
+}
+
+// answer answers a request. After an error the browser gets a page that says it.
+type answer func(s *Server, w http.ResponseWriter, r *http.Request) error
+
+// routes are all of them.
+var routes = []route{
+	{"GET /ui/{$}", visitor, leads("/ui/story/1")},
+	{"GET /ui/story", visitor, shows((*Server).storyPage)},
+	{"GET /ui/story/{scene}", visitor, shows((*Server).scenePage)},
+	{"POST /ui/story/{scene}/guess", participant, does("/ui/story/${scene}", (*Server).guessScene)},
+	{"POST /ui/story/{scene}/run", trainer, does("/ui/story/${scene}", (*Server).runScene)},
+	{"POST /ui/story/{scene}/stop", trainer, does("/ui/story/${scene}", (*Server).stopScene)},
+	{"POST /ui/story/{scene}/answer", participant, does("/ui/story/${scene}", (*Server).answerScene)},
+	{"POST /ui/story/{scene}/show", trainer, does("/ui/story/${scene}", (*Server).tellScene)},
+	{"POST /ui/story/{scene}/again", trainer, does("/ui/story/${scene}", (*Server).again)},
+	{"GET /ui/experiments", visitor, shows((*Server).experiments)},
+	{"GET /ui/experiments/{id}", visitor, shows((*Server).experiment)},
+	{"POST /ui/experiments/{id}/guess", participant, does("/ui/experiments/${id}", (*Server).guessExperiment)},
+	{"POST /ui/experiments/{id}/run", trainer, does("/ui/experiments/${id}", (*Server).runExperiment)},
+	{"POST /ui/experiments/{id}/answer", participant, does("/ui/experiments/${id}", (*Server).answerExperiment)},
+	{"POST /ui/experiments/{id}/show", trainer, does("/ui/experiments/${id}", (*Server).tellExperiment)},
+	{"POST /ui/experiments/{id}/again", trainer, does("/ui/experiments/${id}", (*Server).guessAgain)},
+	{"POST /ui/experiments/{id}/stop", trainer, does("/ui/experiments/${id}", (*Server).stopExperiment)},
+	{"GET /ui/experiments/{id}/runs/{run}", visitor, (*Server).report},
+	{"GET /ui/experiments/{id}/runs/{run}/{variant}", visitor, shows((*Server).replay)},
+	{"GET /ui/steps", visitor, shows((*Server).plays)},
+	{"GET /ui/steps/{id}/{lock}", visitor, shows((*Server).playPage)},
+	{"POST /ui/steps/{id}/{lock}", trainer, does("/ui/steps/${id}/${lock}", (*Server).press)},
+	{"GET /ui/burst", visitor, shows((*Server).burstPage)},
+	{"POST /ui/burst/ask", trainer, does("/ui/burst", (*Server).askBurst)},
+	{"POST /ui/burst/guess", participant, does("/ui/burst", (*Server).guessBurst)},
+	{"POST /ui/burst/run", trainer, does("/ui/burst", (*Server).runBurst)},
+	{"POST /ui/burst/answer", participant, does("/ui/burst", (*Server).answerBurst)},
+	{"POST /ui/burst/show", trainer, does("/ui/burst", (*Server).tellBurst)},
+	{"POST /ui/burst/stop", trainer, does("/ui/burst", (*Server).stopBurst)},
+	{"POST /ui/burst/again", trainer, does("/ui/burst", (*Server).seeAgain)},
+	{"GET /ui/servers", visitor, shows((*Server).serversPage)},
+	{"POST /ui/servers/start", trainer, does("/ui/servers", (*Server).startService)},
+	{"POST /ui/servers/load", trainer, does("/ui/servers", (*Server).startLoad)},
+	{"POST /ui/servers/stop", trainer, does("/ui/servers", (*Server).stopLoad)},
+	{"POST /ui/servers/{name}/{fault}", trainer, (*Server).breakServer},
+	{"GET /ui/locks", visitor, shows((*Server).locksPage)},
+	{"GET /ui/locks/{lock}", visitor, (*Server).lockReport},
+	{"GET /ui/join", visitor, shows((*Server).joinPage)},
+	{"POST /ui/join", visitor, (*Server).joinClass},
+	{"GET /ui/class", visitor, shows((*Server).classPage)},
+	{"POST /ui/class/reset", trainer, does("/ui/class", (*Server).resetClass)},
+	{"GET /ui/trainer", visitor, shows((*Server).trainerPage)},
+	{"POST /ui/trainer", visitor, (*Server).becomeTrainer},
+	{"GET /ui/events", visitor, (*Server).events},
+	{"GET /ui/static/style.css", visitor, text("text/css", html.Style()+style)},
+	{"GET /ui/static/script.js", visitor, text("text/javascript", script+html.Script())},
+}
+
+// shows answers with a page.
+func shows(of func(*Server, *http.Request) (page, error)) answer {
+	return func(s *Server, w http.ResponseWriter, r *http.Request) error {
+		p, err := of(s, r)
+		if err == nil {
+			s.show(w, r, http.StatusOK, p)
+		}
+		return err
+	}
+}
+
+// leads answers with another page.
+func leads(to string) answer {
+	return func(_ *Server, w http.ResponseWriter, r *http.Request) error {
+		http.Redirect(w, r, to, http.StatusSeeOther)
+		return nil
+	}
+}
+
+// does answers a form: it does something, and leads the browser to a page again.
+func does(to string, something func(*Server, *http.Request) error) answer {
+	return func(s *Server, w http.ResponseWriter, r *http.Request) error {
+		if err := something(s, r); err != nil {
+			return err
+		}
+		page := os.Expand(to, r.PathValue)
+		redirect(w, r, page, "The page http://"+r.Host+page+" shows what comes of it.")
+		return nil
+	}
+}
+
+// redirect leads a browser to a page again. The script of the page asks for no page: it gets what has changed as an event. A program, such
+// as curl, gets a sentence.
+func redirect(w http.ResponseWriter, r *http.Request, to, says string) {
+	switch {
+	case r.Header.Get("Accept") == "text/event-stream":
+		w.WriteHeader(http.StatusNoContent)
+	case isProgram(r):
+		plain(w, http.StatusOK, says)
+	default:
+		http.Redirect(w, r, to, http.StatusSeeOther)
+	}
+}
+
+// isProgram reports whether the request is of a program that takes everything, as curl does. A browser asks for HTML.
+func isProgram(r *http.Request) bool { return r.Header.Get("Accept") == "*/*" }
+
+func plain(w http.ResponseWriter, status int, says string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	fmt.Fprintln(w, says)
+}
+
+// link leads to a page.
+type link struct{ To, Text string }
+
+// navigation is on each page.
+var navigation = []link{
+	{"/ui/story/1", "The story"},
+	{"/ui/burst", "Burst"},
+	{"/ui/steps", "Step by step"},
+	{"/ui/servers", "Servers"},
+	{"/ui/experiments", "Experiments"},
+	{"/ui/locks", "Locks"},
+}
+
+// Handler answers the requests of browsers.
+func (s *Server) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /{$}", http.RedirectHandler("/ui/", http.StatusSeeOther))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { // as an instance has it, for the container's health check
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"instance": "page"}`))
+	})
+	for _, of := range routes {
+		mux.HandleFunc(of.pattern, func(w http.ResponseWriter, r *http.Request) {
+			err := refuse(http.StatusForbidden, missing[of.least])
+			if s.viewerOf(r).Role >= of.least {
+				err = of.answer(s, w, r)
+			}
+			switch {
+			case err == nil:
+			case isProgram(r) && r.Method == http.MethodPost:
+				plain(w, statusOf(err), sentence(err))
+			default:
+				s.show(w, r, statusOf(err), page{Name: "problem", Title: http.StatusText(statusOf(err)), Body: sentence(err)})
+			}
+		})
+	}
+	return s.guard(mux)
+}
+
+// missing say what to do when a role is missing.
+var missing = map[role]error{
+	participant: errors.New("only a participant may do that; join the class with a name first"),
+	trainer:     errors.New("only the trainer may do that"),
+}
+
+func text(kind, body string) answer {
+	return func(_ *Server, w http.ResponseWriter, _ *http.Request) error {
+		w.Header().Set("Content-Type", kind+"; charset=utf-8")
+		_, _ = w.Write([]byte(body))
+		return nil
+	}
+}

@@ -1,0 +1,267 @@
+package live
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"locklab/lab"
+	"locklab/lab/burst"
+	"locklab/lab/history"
+	"locklab/lab/testenv"
+)
+
+// A part whose text comes back is sent again: a run that is stopped twice is told twice. A participant whose guess is open does not keep
+// the drawing.
+func TestARunThatIsStoppedTwiceIsToldTwice(t *testing.T) {
+	t.Parallel()
+	cfg := config(t.TempDir(), paused("X1-first", nil))
+	cfg.Class = &Class{Token: token, Address: "lab.example:8070"}
+	s, base := serve(t, cfg)
+	leads, look := trains(t, base), looksAs(t, joined(t, base, "Ana"), base, "run-X1-first")
+	for range 2 {
+		send(t, leads, http.MethodPost, base+"/ui/experiments/X1/run", nil, nil)
+		look.until("run-X1-first", "Running now")
+		send(t, leads, http.MethodPost, base+"/ui/experiments/X1/stop", nil, nil)
+		look.until("run-X1-first", "The run was stopped")
+		testenv.Eventually(t, "it has ended", func() bool { return !s.isBusy("run-X1-first") })
+	}
+}
+
+// A run that does not show what it should asks nothing afterwards, and scores nobody. The first one that does is scored, although the
+// answers of the other one were shown.
+func TestARunThatShowsNothingScoresNobody(t *testing.T) {
+	t.Parallel()
+	cfg := config(t.TempDir())
+	cfg.Class = &Class{Token: token, Address: "lab.example:8070"}
+	var fails atomic.Bool
+	fails.Store(true)
+	i := slices.IndexFunc(cfg.Catalogue, func(e lab.Experiment) bool { return e.ID == "L01-no-expiry" })
+	check := cfg.Catalogue[i].Check
+	cfg.Catalogue[i].Check = func(trial []history.Event) []history.Violation {
+		if fails.Load() {
+			return nil
+		}
+		return check(trial)
+	}
+	s, base := serve(t, cfg)
+	leads, ana := trains(t, base), joined(t, base, "Ana")
+	play := func() {
+		t.Helper()
+		send(t, ana, http.MethodPost, base+"/ui/story/3/guess", url.Values{"choice": {"0"}}, nil)
+		send(t, leads, http.MethodPost, base+"/ui/story/3/run", nil, nil)
+		testenv.Eventually(t, "the run has ended", func() bool { return s.sceneView(2, viewer{}).Ended })
+	}
+	play()
+	send(t, ana, http.MethodPost, base+"/ui/experiments/L01/guess", nil, nil)
+	send(t, leads, http.MethodPost, base+"/ui/experiments/L01/run", nil, nil)
+	testenv.Eventually(t, "the experiment has ended", func() bool { return s.ask("run-L01-no-expiry", viewer{}).Waits() })
+	if s.afterOf("scene-3").Text != "" || s.afterOf("run-L01-no-expiry").Text != "" {
+		t.Error("a class is asked what was lost in a run that shows nothing")
+	}
+	send(t, leads, http.MethodPost, base+"/ui/experiments/L01/show", nil, nil)
+	send(t, leads, http.MethodPost, base+"/ui/story/3/show", nil, nil)
+	if places := s.class.Places(""); places[0].All != 0 {
+		t.Errorf("it scores %+v", places)
+	}
+	if _, end := send(t, ana, http.MethodGet, base+"/ui/story", nil, nil); !strings.Contains(end, "the run did not show it") {
+		t.Error("the end of the story does not say that the run showed nothing")
+	}
+	send(t, leads, http.MethodPost, base+"/ui/story/3/again", nil, nil)
+	fails.Store(false)
+	play()
+	if s.afterOf("scene-3").Text == "" {
+		t.Error("a class is not asked what was lost")
+	}
+	send(t, leads, http.MethodPost, base+"/ui/story/3/show", nil, nil)
+	if places := s.class.Places(""); places[0].Right != 1 || places[0].All != 1 {
+		t.Errorf("the first run that shows something scores %+v", places)
+	}
+}
+
+// The answer of another participant replaces no button. An answer that is none of the choices, or comes too late, is refused with the
+// reason. A visitor cannot answer. When the scene is played again, nothing is asked until its run has ended, and then nobody has
+// answered.
+func TestAnAnswerAfterTheRun(t *testing.T) {
+	t.Parallel()
+	s, base := teaching(t)
+	leads, ana, ben := trains(t, base), joined(t, base, "Ana"), joined(t, base, "Ben")
+	run := func() {
+		t.Helper()
+		send(t, leads, http.MethodPost, base+"/ui/story/3/run", nil, nil)
+		testenv.Eventually(t, "the class is asked", func() bool {
+			return strings.Contains(s.board.get("scene-3-after", viewer{Role: trainer}), "What was lost?")
+		})
+	}
+	run()
+	of := func(c *http.Client) viewer {
+		request := httptest.NewRequest(http.MethodGet, base+"/ui/", nil)
+		for _, cookie := range c.Jar.Cookies(request.URL) {
+			request.AddCookie(cookie)
+		}
+		return s.viewerOf(request)
+	}
+	buttons := s.board.get("scene-3-after", of(ana))
+	if strings.Contains(buttons, "<fieldset disabled>") || !strings.Contains(buttons, `id="after-0"`) {
+		t.Errorf("Ana cannot answer: %s", buttons)
+	}
+	if !strings.Contains(s.board.get("scene-3-after", viewer{}), "<fieldset disabled>") {
+		t.Error("a visitor can press an answer")
+	}
+	send(t, ben, http.MethodPost, base+"/ui/story/3/answer", url.Values{"choice": {"1"}}, nil)
+	if after := s.board.get("scene-3-after", of(ana)); after != buttons {
+		t.Errorf("Ben's answer replaces Ana's buttons: %s", after)
+	}
+	for _, choice := range []string{"", "-1", "3", "x"} {
+		status, body := send(t, ana, http.MethodPost, base+"/ui/story/3/answer", url.Values{"choice": {choice}}, nil)
+		if status != http.StatusBadRequest || !strings.Contains(body, "Choose one of the answers") {
+			t.Errorf("the answer %q: %d", choice, status)
+		}
+	}
+	send(t, leads, http.MethodPost, base+"/ui/story/3/show", nil, nil)
+	for _, path := range []string{"/ui/story/3/answer", "/ui/story/3/guess"} {
+		status, body := send(t, ana, http.MethodPost, base+path, url.Values{"choice": {"1"}}, nil)
+		if status != http.StatusConflict || !strings.Contains(body, "too late") {
+			t.Errorf("%s after the answers were shown: %d", path, status)
+		}
+	}
+	if !strings.Contains(s.board.get("scene-3-after", of(ana)), "<fieldset disabled>") {
+		t.Error("the buttons can be pressed when it is too late")
+	}
+	send(t, leads, http.MethodPost, base+"/ui/story/3/again", nil, nil)
+	if text := s.board.get("scene-3-after", of(ana)) + s.board.get("scene-3-after-count", of(ana)); text != "" {
+		t.Errorf("the scene is asked anew, and shows %s", text)
+	}
+	run()
+	if text := s.board.get("scene-3-after-count", of(ana)); !strings.Contains(text, "0 of 2 have answered") {
+		t.Errorf("the answers of the last run count: %s", text)
+	}
+}
+
+// Before the trainer shows the answers, a participant gets no claim of an experiment, no explanation, and no saved run. Nor does the
+// page say whether the own guess was right. A new class gets nothing of the class before.
+func TestAParticipantGetsNoExplanationBeforeItIsShown(t *testing.T) {
+	t.Parallel()
+	s, base := teaching(t)
+	leads, ana := trains(t, base), joined(t, base, "Ana")
+	e, err := s.cfg.Catalogue.Find("L01")
+	if err != nil {
+		t.Fatal(err)
+	}
+	send(t, ana, http.MethodPost, base+"/ui/experiments/L01/guess", nil, nil)
+	explained := looksAs(t, ana, base, "run-L01-no-expiry")
+	send(t, leads, http.MethodPost, base+"/ui/experiments/L01/run", nil, nil)
+	explained.until("run-L01-no-expiry", "as predicted")
+	run := "/ui/experiments/L01/runs/" + lab.History(s.cfg.Store, e.ID)[0]
+	why, _, _ := strings.Cut(strings.TrimSpace(e.Why), "\n")
+	gets := func() string {
+		_, page := send(t, ana, http.MethodGet, base+"/ui/experiments/L01", nil, nil)
+		_, steps := send(t, ana, http.MethodGet, base+"/ui/steps", nil, nil)
+		_, report := send(t, ana, http.MethodGet, base+run, nil, nil)
+		return page + steps + report
+	}
+	for _, secret := range []string{e.Claim, why, "guessed wrong", "guessed right", "history.jsonl", "/runs/2"} {
+		if strings.Contains(gets(), secret) {
+			t.Errorf("before it is shown Ana gets %q", secret)
+		}
+	}
+	if status, _ := send(t, ana, http.MethodGet, base+run+"/4", nil, nil); status != http.StatusForbidden {
+		t.Error("she can replay the saved run:", status)
+	}
+	send(t, leads, http.MethodPost, base+"/ui/experiments/L01/show", nil, nil)
+	explained.until("run-L01-no-expiry", e.Claim)
+	for _, shown := range []string{e.Claim, "guessed wrong", "history.jsonl"} {
+		if !strings.Contains(gets(), shown) {
+			t.Errorf("after it is shown Ana does not get %q", shown)
+		}
+	}
+	send(t, leads, http.MethodPost, base+"/ui/story/3/run", nil, nil)
+	testenv.Eventually(t, "the scene has ended", func() bool { return s.sceneView(2, viewer{}).Ended })
+	header := looksAs(t, ana, base, "name")
+	header.until("name", "You are Ana")
+	send(t, leads, http.MethodPost, base+"/ui/class/reset", nil, nil)
+	header.until("name", "Join with a name")
+	bob := joined(t, base, "Bob")
+	for _, part := range append([]string{"run-L01-no-expiry", "run-L01-no-expiry-after"}, sceneParts...) {
+		text := s.board.get(part, viewer{})
+		for _, old := range []string{e.Claim, "What was lost?", "stays for ever", "expiry, set by"} {
+			if strings.Contains(text, old) {
+				t.Errorf("a new class gets %q in %s", old, part)
+			}
+		}
+	}
+	if status, _ := send(t, bob, http.MethodPost, base+"/ui/story/3/answer", url.Values{"choice": {"1"}}, nil); status != http.StatusConflict {
+		t.Error("the new class answers what the old one was asked:", status)
+	}
+}
+
+// burstOf is a burst of v1 that has ended, after a guess of 3.
+func burstOf(s *Server) endedBurst {
+	b, _ := s.take(false)
+	s.questions.Close(b.question())
+	row := burst.PageviewRow{
+		Judged: burst.Judged{Version: "v1", Verdict: lab.AsExpected}, Counts: burst.Counts{Final: 3, Lost: 17},
+	}
+	return endedBurst{About: row, question: b.question(), told: true, Results: &burst.Results{
+		Users: 20, Pageview: []burst.PageviewRow{row}, Order: []burst.OrderRow{{Judged: burst.Judged{Verdict: lab.AsExpected}}},
+	}}
+}
+
+// A new class is not asked about a burst that began before it, and does not get the guesses of the class before.
+func TestANewClassKnowsNothingOfTheBurstsBefore(t *testing.T) {
+	t.Parallel()
+	s, base := teaching(t)
+	leads := trains(t, base)
+	send(t, joined(t, base, "Ana"), http.MethodPost, base+"/ui/burst/guess", url.Values{"guess": {"3"}}, nil)
+	s.burstEnded(burstOf(s), nil)
+	send(t, leads, http.MethodPost, base+"/ui/burst/show", nil, nil)
+	if text := s.board.get(burstRun, viewer{}) + s.board.get("burst-history", viewer{}); !strings.Contains(text, "1 of 1 guesses") ||
+		!strings.Contains(text, "1 × guess") {
+		t.Errorf("the guesses are not shown: %s", text)
+	}
+	ended := burstOf(s)
+	send(t, leads, http.MethodPost, base+"/ui/class/reset", nil, nil)
+	s.burstEnded(ended, nil)
+	joined(t, base, "Bob")
+	if text := s.board.get(burstAfter, viewer{}); text != "" {
+		t.Errorf("the new class is asked %s", text)
+	}
+	send(t, leads, http.MethodPost, base+"/ui/class/reset", nil, nil)
+	if text := s.board.get(burstRun, viewer{}) + s.board.get("burst-history", viewer{}); strings.Contains(text, "of 1 guesses") ||
+		strings.Contains(text, "× guess") {
+		t.Errorf("the new class gets the old guesses: %s", text)
+	}
+	s.take(true)
+	if status, _ := send(t, leads, http.MethodPost, base+"/ui/burst/show", nil, nil); status != http.StatusConflict {
+		t.Error("answers are shown while a burst is seen again:", status)
+	}
+}
+
+// Browsers send the cookies of a host to all of its ports. Two classes on one machine do not take each other's names, and a script gets
+// no cookie. A browser has one name.
+func TestTwoClassesOnOneMachine(t *testing.T) {
+	t.Parallel()
+	one, first := teaching(t)
+	_, second := teaching(t)
+	ana := joined(t, first, "Ana")
+	for _, base := range []string{second, first} {
+		send(t, ana, http.MethodPost, base+"/ui/join", url.Values{"name": {"Anna"}}, nil)
+	}
+	for base, name := range map[string]string{first: "You are Ana,", second: "You are Anna,"} {
+		if _, page := send(t, ana, http.MethodGet, base+"/ui/story/1", nil, nil); !strings.Contains(page, name) {
+			t.Errorf("at %s: %s is missing", base, name)
+		}
+	}
+	if n := one.class.Size(); n != 1 {
+		t.Errorf("one browser has %d names", n)
+	}
+	w := httptest.NewRecorder()
+	remember(w, httptest.NewRequest(http.MethodGet, "http://127.0.0.1:8070/ui/", nil), personCookie, "secret")
+	if c := w.Result().Cookies()[0]; !c.HttpOnly || c.SameSite != http.SameSiteLaxMode || c.Path != "/ui/" {
+		t.Errorf("the cookie is %v", c)
+	}
+}

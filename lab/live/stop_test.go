@@ -1,0 +1,239 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"locklab/lab"
+	"locklab/lab/burst"
+	"locklab/lab/live/class"
+	"locklab/lab/testenv"
+)
+
+// A run is stopped from its page: it shows nothing, its question is open again with the guess, and what had happened is saved. One that
+// waits does not begin, saves nothing, and leaves the result of the run before. The next run begins.
+func TestARunIsStopped(t *testing.T) {
+	t.Parallel()
+	never := make(chan struct{})
+	s, base := serving(t, paused("X1-first", never), paused("X2-second", never))
+	first, second := looks(t, base, "run-X1-first"), looks(t, base, "run-X2-second")
+	buttons := looks(t, base, "go-X1-first")
+	do(t, http.MethodPost, base+"/ui/experiments/X1-first/run", map[string][]string{"variant": {"0"}}, nil)
+	first.until("run-X1-first", "Running now: waits", "0 of 1 trials are over", `class="drawing"`)
+	buttons.until("go-X1-first", `id="run-it" class="button" form="guess" disabled`, ">Stop</button>")
+	do(t, http.MethodPost, base+"/ui/experiments/X2-second/run", nil, nil)
+	second.until("run-X2-second", "This one starts when it ends")
+	do(t, http.MethodPost, base+"/ui/experiments/X2-second/stop", nil, nil)
+	second.until("run-X2-second", "The run was stopped, so it has no verdict.</p>")
+	do(t, http.MethodPost, base+"/ui/experiments/X1-first/stop", nil, nil)
+	first.until("run-X1-first", "The run was stopped, so it has no verdict. What had happened until then is saved.", "inconclusive")
+	testenv.Eventually(t, "no run is active", func() bool { return !s.isBusy("run-X1-first") && !s.isBusy("run-X2-second") })
+	if a := s.ask("run-X1-first", viewer{}); !a.Open || a.Mine != "0" || a.Runs {
+		t.Errorf("after the stop the question is %+v", a)
+	}
+	looks(t, base, "saved-X1-first").until("saved-X1-first", "inconclusive", "replay it")
+	if runs := lab.History(s.cfg.Store, "X2-second"); len(runs) != 0 {
+		t.Errorf("a run that never began saved %v", runs)
+	}
+	do(t, http.MethodPost, base+"/ui/experiments/X2-second/stop", nil, nil) // nothing runs, and nothing happens
+	do(t, http.MethodPost, base+"/ui/experiments/X2-second/run", nil, nil)
+	second.until("run-X2-second", "Running now: waits")
+
+	before := s.board.get("ask-X1-first", viewer{Role: trainer})
+	do(t, http.MethodPost, base+"/ui/experiments/X1-first/run", nil, nil) // it waits
+	do(t, http.MethodPost, base+"/ui/experiments/X1-first/stop", nil, nil)
+	if after := s.board.get("ask-X1-first", viewer{Role: trainer}); after != before || !strings.Contains(after, "inconclusive") {
+		t.Errorf("a run that never began replaces the result of the one before: %s", after)
+	}
+}
+
+// A run that takes its time to stop says so, and is not asked again.
+func TestARunThatIsStopping(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	slow := paused("X5-slow", release)
+	slow.Variants[0].Run = func(context.Context, *lab.Trial) { <-release }
+	_, base := serving(t, slow)
+	looker, buttons := looks(t, base, "run-X5-slow"), looks(t, base, "go-X5-slow")
+	do(t, http.MethodPost, base+"/ui/experiments/X5/run", nil, nil)
+	looker.until("run-X5-slow", "Running now")
+	for range 2 {
+		do(t, http.MethodPost, base+"/ui/experiments/X5/stop", nil, nil)
+	}
+	buttons.until("go-X5-slow", "disabled>Stopping …")
+	close(release)
+	looker.until("run-X5-slow", "The run was stopped")
+	buttons.until("go-X5-slow", ">Run it</button>", "disabled>Stop</button>")
+}
+
+// A burst that cannot be sent, or seen again, now leaves the page as it was: the next one may be sent.
+func TestABurstThatCannotBeginNow(t *testing.T) {
+	s, told := full(t), newBurstNow(burst.Plan{Users: 2, Versions: []string{"v1"}})
+	for value := range int64(2) {
+		time.Sleep(time.Microsecond)
+		told.tell(burst.Answered{Version: "v1", Instance: "a", Value: value + 1})
+	}
+	s.bursts.shown = told
+	if err := s.seeAgain(nil); !errors.Is(err, errBusy) || s.presentBursts().runs || s.measures() {
+		t.Errorf("it ends with %v: %+v", err, s.presentBursts())
+	}
+	if err := s.beginBurst(); !errors.Is(err, errBusy) || s.presentBursts().runs || !s.ask("burst-1", viewer{}).Open {
+		t.Errorf("a new one ends with %v: %+v", err, s.presentBursts())
+	}
+}
+
+// A scene that is stopped says so, and can be played again.
+func TestASceneIsStopped(t *testing.T) {
+	t.Parallel()
+	_, base := serving(t, paused("X1-first", nil))
+	looker, buttons := looks(t, base, "scene-3-ends"), looks(t, base, "scene-3-go")
+	do(t, http.MethodPost, base+"/ui/experiments/X1-first/run", nil, nil)
+	do(t, http.MethodPost, base+"/ui/story/3/guess", map[string][]string{"choice": {"1"}}, nil) // it waits
+	buttons.until("scene-3-go", `form="stop">Stop</button>`)
+	do(t, http.MethodPost, base+"/ui/story/3/stop", nil, nil)
+	looker.until("scene-3-ends", "The run was stopped.")
+	buttons.until("scene-3-go", `form="again">Guess again`)
+	do(t, http.MethodPost, base+"/ui/story/3/again", nil, nil)
+	looks(t, base, "scene-3").until("scene-3", "Press your answer")
+}
+
+// A burst is stopped while its instances start, and so is their start from the page Servers. Each can be asked for again.
+func TestAStartIsStopped(t *testing.T) {
+	t.Parallel()
+	starts := make(chan bool, 9)
+	s, base := burstPage(t, nil, func(ctx context.Context, _ func(string)) (burst.Running, error) {
+		starts <- true
+		<-ctx.Done()
+		return burst.Running{}, errors.New("a server was cut off while it started")
+	})
+	run := looks(t, base, burstRun)
+	for range 2 {
+		form := plan("20", "v3")
+		form.Set("guess", "20")
+		do(t, http.MethodPost, base+"/ui/burst/run", form, nil)
+		<-starts
+		do(t, http.MethodPost, base+"/ui/burst/stop", nil, nil)
+		run.until(burstRun, "The burst was stopped, and is not counted.")
+		testenv.Eventually(t, "it can be sent again", func() bool { return !s.presentBursts().runs })
+	}
+	if a := s.ask(s.presentBursts().question(), viewer{}); !a.Open || a.Mine != "20" || len(s.presentBursts().ended) != 0 {
+		t.Errorf("after the stop the question is %+v", a)
+	}
+	do(t, http.MethodPost, base+"/ui/servers/start", nil, nil)
+	<-starts
+	do(t, http.MethodPost, base+"/ui/servers/stop", nil, nil)
+	looks(t, base, "instances").until("instances", "could not be started: it was stopped")
+	if status, body := do(t, http.MethodPost, base+"/ui/burst/again", nil, nil); status != http.StatusConflict ||
+		!strings.Contains(body, "There was no burst yet") {
+		t.Error("a burst that never was is seen again:", status, body)
+	}
+}
+
+// While a run goes on, the page shows what has become of each variant. After a stop that is over, the question can be asked anew.
+func TestARunShowsItsVariants(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	two := paused("X4-two", release)
+	two.Trials = 2
+	s, base := serving(t, two)
+	variants := looks(t, base, "ask-X4-two")
+	do(t, http.MethodPost, base+"/ui/experiments/X4/run", map[string][]string{"variant": {"0"}}, nil)
+	release <- struct{}{}
+	variants.until("ask-X4-two", "no violation in 1 trial")
+	do(t, http.MethodPost, base+"/ui/experiments/X4/again", nil, nil) // not while it runs
+	if a := s.ask("run-X4-two", viewer{}); a.Open || a.Mine != "0" {
+		t.Errorf("during the run the question is asked anew: %+v", a)
+	}
+	release <- struct{}{}
+	variants.until("ask-X4-two", "no violation in 2 trials")
+	testenv.Eventually(t, "it has ended", func() bool { return !s.isBusy("run-X4-two") })
+	do(t, http.MethodPost, base+"/ui/experiments/X4/again", nil, nil)
+	if a := s.ask("run-X4-two", viewer{}); !a.Open || a.Mine != "" || s.board.get("run-X4-two", viewer{}) != "" {
+		t.Errorf("asked anew it is %+v", a)
+	}
+}
+
+// In a class only the trainer has buttons that run, stop, or ask anew. While guesses are open, participants see nothing that tells the
+// answer: no saved run, and nothing of a run that was stopped. A new class sees nothing of the class before.
+func TestAParticipantSeesNoAnswer(t *testing.T) {
+	t.Parallel()
+	cfg := config(t.TempDir(), paused("X1-first", nil))
+	cfg.Class = &Class{Token: token, Address: "lab.example:8070"}
+	s, base := serve(t, cfg)
+	leads := trains(t, base)
+	guesses, runs := viewer{Person: class.Person{ID: "ana"}, Role: participant}, viewer{Role: trainer}
+	buttons := func(what string, parts ...string) {
+		t.Helper()
+		for _, part := range parts {
+			if text := s.board.get(part, guesses); strings.Contains(text, "stop-it") || strings.Contains(text, "again-it") {
+				t.Errorf("%s a participant has the buttons of %s: %s", what, part, text)
+			}
+			if text := s.board.get(part, runs); !strings.Contains(text, "stop-it") {
+				t.Errorf("%s the trainer has no Stop in %s: %s", what, part, text)
+			}
+		}
+	}
+	told := func(what string, v viewer, want bool) {
+		t.Helper()
+		all := s.board.get("ask-X1-first", v) + s.board.get("run-X1-first", v) + s.board.get("saved-X1-first", v)
+		if strings.Contains(all, "inconclusive") != want {
+			t.Errorf("%s a viewer %+v sees %s", what, v, all)
+		}
+	}
+	buttons("before", "go-X1-first", "burst-go")
+	looker := looks(t, base, "run-X1-first")
+	send(t, leads, http.MethodPost, base+"/ui/experiments/X1/run", nil, nil)
+	looker.until("run-X1-first", "Running now")
+	send(t, leads, http.MethodPost, base+"/ui/story/3/run", nil, nil)
+	buttons("during a run", "go-X1-first", "scene-3-go")
+	send(t, leads, http.MethodPost, base+"/ui/experiments/X1/stop", nil, nil)
+	looker.until("run-X1-first", "The run was stopped")
+	testenv.Eventually(t, "it has ended", func() bool { return s.ask("run-X1-first", viewer{}).Open })
+	told("after a stop", guesses, false)
+	told("after a stop", runs, true)
+	send(t, leads, http.MethodPost, base+"/ui/class/reset", nil, nil)
+	if text := s.board.get("run-X1-first", runs) + s.board.get("ask-X1-first", runs); strings.Contains(text, "inconclusive") {
+		t.Errorf("a new class sees the result of the one before: %s", text)
+	}
+}
+
+// A browser that takes nothing loses its connection. Until then no other one waits for it, and none gets a text that is old.
+func TestAStalledReaderDisturbsNobody(t *testing.T) {
+	t.Parallel()
+	testenv.Slow(t)
+	s, base := serving(t)
+	connection, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	if _, err := connection.Write([]byte("GET /ui/events?of=load HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")); err != nil {
+		t.Fatal(err)
+	}
+	watchers := func() int {
+		s.board.mu.Lock()
+		defer s.board.mu.Unlock()
+		return s.board.watched["load"]
+	}
+	testenv.Eventually(t, "it looks on", func() bool { return watchers() == 1 })
+	other := looks(t, base, "load")
+	filling := strings.Repeat("x", 1<<20)
+	for i := range 32 { // the buffers between them take some of these
+		text := filling + strings.Repeat("y", i)
+		s.board.put("load", text)
+		if shown := other.until("load"); i > 0 && len(shown) < len(filling) {
+			t.Fatalf("the other browser gets %d bytes", len(shown))
+		}
+	}
+	if watchers() != 2 {
+		t.Error("it was not slow enough to show anything")
+	}
+	testenv.Eventually(t, "the stalled browser has lost its connection", func() bool { return watchers() == 1 })
+	s.board.put("load", "the newest")
+	other.until("load", "the newest")
+}

@@ -1,0 +1,45 @@
+package story_test
+
+import (
+	"os"
+	"testing"
+
+	"locklab/lab"
+	"locklab/lab/claims"
+	"locklab/lab/live/story"
+)
+
+// A scene that needs a server of this machine has a recorded run, which shows what the scene is about. The others have none. Nothing
+// of it stays on the disk.
+func TestAScenesRecordedRunShowsIt(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	defer func() {
+		if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
+			t.Errorf("it leaves %v in the folder for temporary files: %v", left, err)
+		}
+	}()
+	all := claims.All()
+	for i, scene := range story.Scenes {
+		e, err := scene.In(all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		run, is := scene.Recorded(all)
+		if is != (len(e.Needs) > 0) {
+			t.Errorf("scene %d needs %q, and its recorded run is there: %v", i+1, e.Needed(), is)
+		}
+		if !is {
+			continue
+		}
+		violations := 0
+		for at, v := range run.Judgement.Variants {
+			violations += v.Violations
+			if v.Name != e.Variants[at].Name {
+				t.Errorf("scene %d has the variant %q in place of %q", i+1, v.Name, e.Variants[at].Name)
+			}
+		}
+		if run.Judgement.Verdict != lab.AsExpected || violations == 0 || run.Record.Began.IsZero() {
+			t.Errorf("scene %d: %+v", i+1, run.Judgement)
+		}
+	}
+}

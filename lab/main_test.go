@@ -1,0 +1,9 @@
+package lab
+
+import (
+	"testing"
+
+	"locklab/lab/testenv"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }

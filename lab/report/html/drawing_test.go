@@ -1,0 +1,219 @@
+package html
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"locklab/lab/history"
+)
+
+// told makes events of lines such as "A grant a1": timeline, kind, owner.
+func told(lines ...string) (events []history.Event) {
+	for i, line := range lines {
+		words := strings.Fields(line)
+		e := history.Event{Seq: i + 1, At: time.Duration(i+1) * time.Millisecond, Timeline: words[0], Kind: history.Kind(words[1]), Key: "k"}
+		if len(words) > 2 {
+			e.Owner = words[2]
+		}
+		events = append(events, e)
+	}
+	return events
+}
+
+// An overlap is red where it had an effect, and only for the clients of the violation.
+func TestOverlaps(t *testing.T) {
+	events := told("A grant a", "B grant b", "A write a", "B write b", "B release b", "C grant c", "C release c", "A release a")
+	for _, c := range []struct {
+		name  string
+		found *history.Violation
+		want  string
+	}{
+		{"without a violation", nil, "2 holders, without an effect. 2 holders, without an effect."},
+		{"of A and B", &history.Violation{Events: []int{3, 4}}, "2 holders. 2 holders, without an effect."},
+		{"of something else", &history.Violation{Events: []int{1}}, "2 holders, without an effect. 2 holders, without an effect."},
+		{"without an owner", &history.Violation{Events: []int{3}}, "2 holders. 2 holders."},
+	} {
+		if got := draw(events, c.found, inReport).Said; got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+	if got := draw(told("A grant a", "A release a", "B grant b", "B release b"), nil, inReport); len(got.Overlaps) != 0 || len(got.Bars) != 2 {
+		t.Errorf("one after the other: %d overlaps, %d bars", len(got.Overlaps), len(got.Bars))
+	}
+	three := draw(told("A grant a", "B grant b", "C grant c", "A write a", "C write c"), &history.Violation{Events: []int{4, 5}}, inReport)
+	if !strings.Contains(three.Said, "up to 3 holders") {
+		t.Errorf("three simultaneously: %q", three.Said)
+	}
+}
+
+// A lock ends where its lease is over or another client is granted it. From there to where its holder learns of it, the bar
+// is dashed. A release ends it whatever follows.
+func TestALockEndsWithTheNextGrant(t *testing.T) {
+	d := draw(told("A grant a", "A read a", "B grant b", "B release b", "A write a", "A lose a"), nil, inReport)
+	if len(d.Bars) != 3 || len(d.Ends) != 1 {
+		t.Fatalf("bars are %+v, ends are %+v", d.Bars, d.Ends)
+	}
+	good, past, of := d.Bars[0], d.Bars[1], d.Bars[2]
+	if good.Past || !past.Past || of.Past || good.X+good.Width != past.X || past.X != of.X || d.Ends[0].X != of.X ||
+		past.X+past.Width <= of.X+of.Width {
+		t.Errorf("bars are %+v, ends are %+v", d.Bars, d.Ends)
+	}
+	if parts := d.Overlaps[0].Bars; !parts[0].Past || parts[1].Past {
+		t.Errorf("the parts of the overlap are %+v", parts)
+	}
+	alone := told("A grant a", "time note", "A write a", "A release a")
+	alone[1].Name = history.LeaseEnds
+	if d := draw(alone, nil, inReport); len(d.Bars) != 2 || d.Bars[0].Past || !d.Bars[1].Past || len(d.Ends) != 1 {
+		t.Errorf("the lease ends, and nobody else comes: bars are %+v, ends are %+v", d.Bars, d.Ends)
+	}
+	svg, err := SVG(told("A grant a", "B grant b", "A write a"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wants(t, string(svg), `class="hold past"`, `class="ended"`, "its lease is over, or another client has the lock")
+	for name, events := range map[string][]history.Event{
+		"released first": told("A grant a", "A release a", "B grant b", "A released a"),
+		"one holder":     told("A grant a", "A grant a", "A release a"),
+	} {
+		if d := draw(events, nil, inReport); len(d.Ends) > 0 {
+			t.Errorf("%s: an end is at %+v", name, d.Ends)
+		}
+	}
+	other := told("A grant a", "B grant b", "B release b", "A release a")
+	other[1].Key = "another"
+	if d := draw(other, nil, inReport); len(d.Ends) > 0 {
+		t.Errorf("the lock of another key ends it: %+v", d.Ends)
+	}
+}
+
+// Of a violation by many events few have a circle, and the legend says which.
+func TestCircles(t *testing.T) {
+	var lines []string
+	var all []int
+	for i := range 40 {
+		lines, all = append(lines, "A command"), append(all, i+1)
+	}
+	circles := func(shown []int) (n int, legend string) {
+		d := draw(told(lines...), &history.Violation{Events: shown}, inReport)
+		for _, m := range d.Marks {
+			if m.Shows {
+				n++
+			}
+		}
+		for _, k := range d.Keys {
+			if k.Class == "shows" {
+				legend = k.Text
+			}
+		}
+		return n, legend
+	}
+	const few = "shows the violation: the first 3 and the last 3 of 40 events are marked"
+	if n, legend := circles(all); n != mostCircles || legend != few {
+		t.Errorf("40 events have %d circles: %q", n, legend)
+	}
+	if n, legend := circles(all[:mostCircles]); n != mostCircles || legend != "shows the violation" {
+		t.Errorf("%d events have %d circles: %q", mostCircles, n, legend)
+	}
+}
+
+// No label, name of a timeline, or fault is cut: a long one has several lines, and its timeline has room for them.
+func TestNoLabelIsCut(t *testing.T) {
+	const words = "one two three four five six seven eight nine ten eleven twelve"
+	events := told("A request a", "A command a", "A lose a", "A released a", "A note", "n fault")
+	events[5].Timeline = "replication of the master"
+	for i := range events {
+		events[i].Text = words
+	}
+	d := draw(events, nil, inPage)
+	said := func(all []caption) string {
+		var texts []string
+		for i, c := range all {
+			texts = append(texts, c.Text)
+			if i > 0 && c.Y <= all[i-1].Y {
+				t.Errorf("%q is not below %q", c.Text, all[i-1].Text)
+			}
+		}
+		return strings.Join(texts, " ")
+	}
+	for _, m := range d.Marks[1:5] {
+		if text := said(m.Label); !strings.HasSuffix(text, words) || len(m.Label) < 3 {
+			t.Errorf("the label %q is cut, or is wide", text)
+		}
+	}
+	if got := said(d.Faults[0].Lines); got != "✗ replication of the master: "+words {
+		t.Errorf("the fault %q is cut", got)
+	}
+	last := d.Timelines[len(d.Timelines)-1]
+	if got := said(last.Lines); got != last.Name {
+		t.Errorf("the name %q is cut", got)
+	}
+	lowest := 0
+	for _, m := range d.Marks[1:4] {
+		lowest = max(lowest, m.Label[len(m.Label)-1].Y)
+	}
+	if top := last.Y - timelineHeight/2; lowest >= top {
+		t.Errorf("a label ends at %d, and the next timeline begins at %d", lowest, top)
+	}
+	note := d.Marks[4]
+	if end := note.Label[len(note.Label)-1].Y; end >= note.Y-barHalf {
+		t.Errorf("a label above ends at %d, on its event at %d", end, note.Y)
+	}
+	if first := note.Label[0].Y; first < d.Faults[0].Lines[len(d.Faults[0].Lines)-1].Y {
+		t.Errorf("a label begins at %d, above the fault's text", first)
+	}
+}
+
+// A fault covers all timelines until it ends, or to the end of the drawing.
+func TestFaults(t *testing.T) {
+	events := told("A request a", "n1 fault", "n2 fault", "n1 heal", "A grant a")
+	events[1].Text = "the link to its replicas is cut, both ways"
+	d := draw(events, nil, inReport)
+	if len(d.Faults) != 2 || d.Faults[0].X+d.Faults[0].Width >= d.Width || d.Faults[1].Lines[0].Y == d.Faults[0].Lines[0].Y {
+		t.Errorf("faults are %+v in a width of %d", d.Faults, d.Width)
+	}
+	if d.Timelines[0].Name != "A" || d.Faults[0].Height != d.Bottom {
+		t.Errorf("timelines are %+v, the bottom is %d", d.Timelines, d.Bottom)
+	}
+}
+
+// Nodes are beside each other, in the order of their numbers, wherever they appear.
+func TestTimelinesAreSorted(t *testing.T) {
+	got := timelines(told("node-4 note", "n fault", "node-10 note", "driver-10 read", "node-1 note", "driver-2 read"))
+	if want := []string{"driver-2", "driver-10", "node-1", "node-4", "node-10", "n"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// The number of events that are left out covers no label beside it.
+func TestLeftOutHasRoom(t *testing.T) {
+	events := told("A request a", "A request b")
+	events[1].Seq, events[1].At = 12345, events[0].At // no time between them makes room
+	d := draw(events, nil, inPage)
+	half := func(text string) int { return wide(text) / 2 }
+	gap, label := d.Breaks[0], d.Marks[0].Label[0]
+	if room := gap.X - half("+ "+gap.Text) - label.X - half(label.Text); room < 0 {
+		t.Errorf("%q at %d covers %q at %d", gap.Text, gap.X, label.Text, label.X)
+	}
+}
+
+// No label covers another in its row.
+func TestLabelsHaveRoom(t *testing.T) {
+	columns, _, width := layout(told(
+		"A request a", "A grant a", "A read a", "B request b", "A write a", "A release a", "A released a", "B grant b", "B final", "B lose b",
+	), inReport.room)
+	ends := make(map[place]int)
+	for _, c := range columns {
+		at, half := place{c.Timeline, c.row}, widest(c.label)/2
+		if c.row == above || c.row == below {
+			if c.x-half < ends[at] {
+				t.Errorf("%q begins at %d, the one before ends at %d", c.label, c.x-half, ends[at])
+			}
+			ends[at] = c.x + half
+		}
+		if c.x+half > width {
+			t.Errorf("%q ends beyond %d", c.label, width)
+		}
+	}
+}

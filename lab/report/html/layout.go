@@ -1,0 +1,138 @@
+package html
+
+import (
+	"math"
+	"sort"
+	"time"
+
+	"locklab/lab/history"
+)
+
+// Position of an event's label.
+const (
+	nowhere = iota
+	above   // what the resource saw
+	inside  // the bar that begins with the event
+	below   // what a client believes
+)
+
+type column struct {
+	history.Event
+	x       int
+	label   []string // its lines
+	row     int
+	missing int // number of events before it that are not drawn
+	before  int // width of the gap for them, if they are many
+}
+
+// layout gives each event its position: from left to right, with room for its label, and more room after a longer time. A drawing wider
+// than room continues in rows below. rows are the x at which these begin.
+func layout(events []history.Event, room int) (all []column, rows []int, width int) {
+	const most, wrapped, wider, margin = 420, 140, 40, 80
+	_, _, width = stretched(events, 0, step, math.MaxInt)
+	if width <= room {
+		return stretched(events, min(most, room-width), step, room)
+	}
+	n := (width + wrapped + room - 1) / room
+	spare := max(0, n*(room-margin)-width-wrapped) / len(events)
+	for even := (width + wrapped) / n; even < room; even += wider { // rows of about the same width
+		if all, rows, width = stretched(events, wrapped, step+min(wider, spare), even); len(rows) <= n {
+			return all, rows, width
+		}
+	}
+	return stretched(events, wrapped, step, room)
+}
+
+// step is the least distance of two events.
+const step = 15
+
+// place is where a label stands on a timeline, in which labels must not overlap.
+type place struct {
+	timeline string
+	row      int
+}
+
+// stretched lays events out with a width for time and a distance for each event, in rows of at most room.
+func stretched(events []history.Event, stretch, distance, room int) (all []column, rows []int, width int) {
+	const margin, gap, beside = 18, 10, 80
+	total := span(events)
+	ends := make(map[place]int) // where what stands there ends
+	x, rows := margin-distance, []int{0}
+	for i, e := range events {
+		at := column{Event: e}
+		if !history.EffectFollows(events[i:]) {
+			text, row := label(e)
+			at.row = row
+			if row != nowhere && text != "" {
+				at.label = lines(text, longLabel)
+			}
+		}
+		x += distance
+		if i > 0 {
+			x += int(time.Duration(stretch) * max(0, e.At-events[i-1].At) / total)
+			if at.missing = e.Seq - events[i-1].Seq - 1; at.missing >= gap {
+				room := wide("+ "+number(at.missing, "event")) + beside
+				x, at.before = x+room, room+distance
+			}
+		}
+		if at.put(x, ends); at.end()+margin > rows[len(rows)-1]+room && i > 0 && rows[len(rows)-1] < width {
+			rows = append(rows, width)
+			at.put(width+margin+max(at.before, at.half()), ends)
+		}
+		at.fill(ends)
+		x = at.x
+		width = max(width, at.end()+margin)
+		all = append(all, at)
+	}
+	return all, rows, width
+}
+
+// half is half of the width of the label, with what it must keep free.
+func (c *column) half() int { return widest(c.label)/2 + 5 }
+
+// end is where the event and its label end.
+func (c *column) end() int {
+	if c.row == inside {
+		return c.x + 2*c.half() + 6
+	}
+	return c.x + max(9, c.half())
+}
+
+// put places the event at x, or further right where its label has room.
+func (c *column) put(x int, ends map[place]int) {
+	c.x = max(x, ends[place{c.Timeline, inside}]+9)
+	if c.row == above || c.row == below {
+		c.x = max(c.x, ends[place{c.Timeline, c.row}]+c.half())
+	}
+}
+
+// fill says that the event's place is taken.
+func (c *column) fill(ends map[place]int) {
+	ends[place{c.Timeline, inside}] = c.x + 9
+	if c.row != nowhere {
+		ends[place{c.Timeline, c.row}] = c.end()
+	}
+}
+
+// span is the duration of events. Steps back of a clock count as zero.
+func span(events []history.Event) time.Duration {
+	total := time.Duration(1)
+	for i := 1; i < len(events); i++ {
+		total += max(0, events[i].At-events[i-1].At)
+	}
+	return total
+}
+
+// at is the x of the event with a number, or of the gap where it is left out.
+func (c *canvas) at(seq int) int {
+	i := sort.Search(len(c.columns), func(i int) bool { return c.columns[i].Seq >= seq })
+	switch {
+	case i == len(c.columns):
+		return c.Width
+	case c.columns[i].Seq == seq:
+		return c.columns[i].x
+	case i == 0:
+		return 0
+	}
+	return (c.columns[i-1].x + c.columns[i].x) / 2
+}

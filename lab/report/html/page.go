@@ -1,0 +1,181 @@
+package html
+
+import (
+	"fmt"
+	"html/template"
+	"slices"
+	"strings"
+	"time"
+
+	"locklab/lab"
+	"locklab/lab/history"
+	"locklab/lab/report/outcome"
+	"locklab/lab/scorecard"
+)
+
+type page struct {
+	Title  string
+	Whole  bool // of a lab, not of one run
+	Runs   []run
+	Counts []count
+	Errata []run
+	Shapes []shape
+	Tried  *scorecard.Scorecard // whose rows the runs are; nil: they are of the lab
+
+	Policy string
+	Style  template.CSS
+	Script template.JS
+}
+
+type run struct {
+	lab.Saved
+	Open     bool   // its details are unfolded
+	Own      string // where its own report is, from the page; empty: not known
+	Bare     bool   // its record is not at hand, so that only its own report draws it
+	Verdict  verdict
+	Variants []variant
+	Measures []measured
+	Curve    *curve
+}
+
+// Earlier reports whether the page has runs that it does not draw.
+func (p page) Earlier() bool { return slices.ContainsFunc(p.Runs, func(r run) bool { return r.Bare }) }
+
+// Address is where the run is drawn, from the page.
+func (r run) Address() string {
+	if r.Bare && r.Own != "" {
+		return r.Own
+	}
+	return "#" + r.Experiment.ID
+}
+
+type variant struct {
+	lab.VariantJudgement
+	Verdict verdict
+	Telling bool   // it is one of the few that say what the run showed
+	Short   bool   // the run's own report draws it, and this page does not
+	Trial   string // which one is drawn, and why
+	Picture *drawing
+	Bursts  []burstChart
+	Waits   *waits
+	Loads   *loads
+	Shown   []history.Event // the evidence, with the time since the trial began
+	Took    time.Duration
+}
+
+func newPage(title string, whole bool, saved ...lab.Saved) page {
+	p := page{Title: title, Whole: whole, Shapes: shapes}
+	for _, s := range saved {
+		r := run{Saved: s, Open: !whole, Verdict: verdictOf(s.Judgement.Verdict), Measures: measures(s.Record), Curve: curveOf(s)}
+		r.Bare = s.Record.Experiment == ""
+		telling := telling(s.Judgement.Variants)
+		for i, j := range s.Judgement.Variants {
+			v := variant{VariantJudgement: j, Verdict: styled(outcome.Variant(j)), Took: s.Record.TookBy(j.Name), Telling: telling[i]}
+			v.Short = whole && !v.Telling
+			if !v.Short {
+				v.draw(s.Record, whole, len(r.Measures) > 0)
+			}
+			r.Variants = append(r.Variants, v)
+		}
+		p.Runs = append(p.Runs, r)
+		if len(s.Experiment.Errata) > 0 {
+			p.Errata = append(p.Errata, r)
+		}
+	}
+	p.Counts = counts(p.Runs)
+	return p
+}
+
+// telling selects the variants that the page of a whole lab draws. They are the first with a violation, the first without one, and each
+// that is not as predicted. The control is the first without one where no other variant is. Seventy experiments have more than three
+// hundred drawings.
+func telling(variants []lab.VariantJudgement) []bool {
+	all := make([]bool, len(variants))
+	first := func(is func(lab.VariantJudgement) bool) bool {
+		i := slices.IndexFunc(variants, is)
+		if i >= 0 {
+			all[i] = true
+		}
+		return i >= 0
+	}
+	protected := func(v lab.VariantJudgement) bool { return v.Violation == nil && v.Trials > 0 }
+	first(func(v lab.VariantJudgement) bool { return v.Violation != nil })
+	_ = first(func(v lab.VariantJudgement) bool { return !v.Control && protected(v) }) || first(protected)
+	for i, v := range variants {
+		all[i] = all[i] || v.Verdict != lab.AsExpected && v.LeftOut == ""
+	}
+	return all
+}
+
+// draw draws the trial that shows most.
+func (v *variant) draw(r lab.Record, whole, measured bool) {
+	trial, why := r.Telling(v.VariantJudgement)
+	events := history.Of(r.Events, v.Name, trial)
+	if len(events) == 0 {
+		return
+	}
+	v.Trial = fmt.Sprintf("Trial %d, %s.", trial, why)
+	f := inReport
+	if whole {
+		f = inLab
+	}
+	v.Picture = draw(events, v.Violation, f)
+	v.Bursts = bursts(events)
+	v.Loads = loadsOver(events)
+	if measured {
+		v.Waits = waiting(events)
+	}
+	v.Shown = nil
+	for _, e := range v.Evidence {
+		e.At -= events[0].At
+		v.Shown = append(v.Shown, e)
+	}
+}
+
+// verdict is a verdict as a page shows it: by a sign, words and a colour.
+type verdict struct {
+	Class string // of the sign, and of the style
+	Text  string
+}
+
+type count struct {
+	verdict
+	N int
+}
+
+// classes are those of the tones: the sign and the colour of each.
+var classes = map[outcome.Tone]string{
+	outcome.Good: "no-violation", outcome.Bad: "violation", outcome.Alarm: "unexpected", outcome.Unclear: "inconclusive",
+	outcome.Neutral: "as-predicted",
+}
+
+func styled(o outcome.Outcome) verdict { return verdict{classes[o.Tone], o.Words} }
+
+func verdictOf(v lab.Verdict) verdict { return styled(outcome.Whole(v)) }
+
+func counts(runs []run) (all []count) {
+	for _, v := range []lab.Verdict{lab.Unexpected, lab.Inconclusive, lab.AsExpected} {
+		c := count{verdict: verdictOf(v)}
+		for _, r := range runs {
+			if r.Verdict == c.verdict {
+				c.N++
+			}
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+func number(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func milliseconds(d time.Duration) string { return fmt.Sprintf("%.1f", float64(d.Microseconds())/1000) }
+
+// lines breaks a text for a drawing: nothing of it is cut.
+func lines(text string, width int) []string {
+	return history.Wrap(strings.Join(strings.Fields(text), " "), width)
+}

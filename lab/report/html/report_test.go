@@ -1,0 +1,316 @@
+package html
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"locklab/lab"
+	"locklab/lab/claims"
+	"locklab/lab/history"
+	"locklab/lab/testenv"
+	"locklab/lab/trialtest"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+// runEverything runs each experiment once, on miniredis, without the variants that need other servers. Some run simultaneously: their
+// verdicts do not matter here. One that waits for real servers, or for long in -short, has a record without events.
+var runEverything = sync.OnceValue(func() []lab.Saved {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	all := make([]lab.Saved, len(claims.All()))
+	var group errgroup.Group
+	group.SetLimit(8)
+	for i, e := range claims.All() {
+		group.Go(func() error {
+			ctx, stop := context.WithCancel(ctx)
+			defer stop()
+			e.Variants = slices.DeleteFunc(slices.Clone(e.Variants), func(v lab.Variant) bool { return len(v.Needs) > 0 })
+			if e.Slow || len(e.Needs) > 0 || testing.Short() && e.Takes > 4*time.Second {
+				stop()
+			}
+			all[i] = once(ctx, trialtest.Sample(e, 4*time.Second))
+			return nil
+		})
+	}
+	_ = group.Wait()
+	return all
+})
+
+// once runs an experiment.
+func once(ctx context.Context, e lab.Experiment) lab.Saved {
+	options := lab.Options{Trials: 1, Seed: 7, Build: "a test", Command: "app lab run " + e.ID + " --seed 7"}
+	return lab.Run(ctx, e, options).Saved
+}
+
+// entry is the run of the experiment with an id. Beside others it may have shown nothing: then it runs again, alone, three times at most.
+func entry(t *testing.T, id string) lab.Saved {
+	t.Helper()
+	all := runEverything()
+	i := slices.IndexFunc(all, func(s lab.Saved) bool { return s.Experiment.ID == id })
+	if i < 0 {
+		t.Fatalf("there is no experiment %s", id)
+	}
+	notShown := func(s lab.Saved) bool {
+		return s.Judgement.Verdict != lab.AsExpected && !s.Record.Interrupted
+	}
+	for again := 0; again < 3 && notShown(all[i]); again++ {
+		t.Logf("%s once more: %s", id, all[i].Judgement.Why)
+		all[i] = once(t.Context(), all[i].Experiment)
+	}
+	return all[i]
+}
+
+func render(t *testing.T, e lab.Saved) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Run(&b, e); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func wants(t *testing.T, page string, all ...string) {
+	t.Helper()
+	for _, text := range all {
+		if !strings.Contains(page, text) {
+			t.Errorf("the page has no %q", text)
+		}
+	}
+}
+
+func lacks(t *testing.T, page string, all ...string) {
+	t.Helper()
+	for _, text := range all {
+		if strings.Contains(page, text) {
+			t.Errorf("the page has %q", text)
+		}
+	}
+}
+
+func TestEveryExperiment(t *testing.T) {
+	for _, e := range runEverything() {
+		t.Run(e.Experiment.ID, func(t *testing.T) {
+			page := render(t, e)
+			wants(t, page, "<h1>"+e.Experiment.ID+"</h1>", "app lab run "+e.Experiment.ID+" --seed 7", "<dd>7</dd>")
+			if got := strings.Count(page, `<section class="variant `); got < len(e.Experiment.Variants) {
+				t.Errorf("%d of %d variants are shown", got, len(e.Experiment.Variants))
+			}
+		})
+	}
+}
+
+func TestLab(t *testing.T) {
+	var b bytes.Buffer
+	if err := Lab(&b, "", runEverything()); err != nil {
+		t.Fatal(err)
+	}
+	page := b.String()
+	last := -1
+	for _, part := range []string{`id="verdicts"`, `id="experiments"`, `id="L03-foreign-unlock"`, `id="errata"`} {
+		if at := strings.Index(page, part); at < last || at < 0 {
+			t.Errorf("%s stands at %d, after something at %d", part, at, last)
+		} else {
+			last = at
+		}
+	}
+	var none bytes.Buffer
+	if err := Lab(&none, "", nil); err != nil {
+		t.Fatal(err)
+	}
+	wants(t, none.String(), "There is no run yet.")
+}
+
+// The evidence has the time since the trial began, which is not that of the run.
+func TestTheTimeOfTheEvidence(t *testing.T) {
+	events := views(4, 2)
+	for i := range events {
+		events[i].At += time.Minute
+	}
+	wants(t, render(t, made(history.Counter, events...)), `<td class="n">0.1</td><td>instance 2</td><td>write 1</td>`)
+}
+
+// An erratum stands beside its own article, and not beside the others of the experiment.
+func TestAnErratumNamesItsArticle(t *testing.T) {
+	var b bytes.Buffer
+	if err := Lab(&b, "", []lab.Saved{failover()}); err != nil {
+		t.Fatal(err)
+	}
+	wants(t, b.String(), "A2: An article says that this cannot be.")
+	lacks(t, b.String(), "Article A4") // the experiment's
+}
+
+// The page begins with how many runs have each verdict.
+func TestLabCountsVerdicts(t *testing.T) {
+	var runs []lab.Saved
+	for i, v := range []lab.Verdict{lab.AsExpected, lab.Unexpected, lab.Inconclusive, lab.AsExpected} {
+		e := lab.Experiment{ID: fmt.Sprintf("L9%d", i)}
+		runs = append(runs, lab.Saved{Experiment: e, Judgement: lab.Judgement{Experiment: e.ID, Verdict: v}})
+	}
+	var b bytes.Buffer
+	if err := Lab(&b, "", runs); err != nil {
+		t.Fatal(err)
+	}
+	wants(t, strings.Join(strings.Fields(b.String()), " "), "<b>1</b> unexpected", "<b>1</b> inconclusive", "<b>2</b> as predicted")
+}
+
+// A violation that was predicted is shown as the loss that it is: in the colour of a loss, never in the good one. So it is in the list of
+// verdicts, in the run itself, and in the live page. A run as a whole has neither colour, because some of its variants violate on purpose.
+func TestAPredictedViolationIsNeverGreen(t *testing.T) {
+	judged := func(name string, v lab.Verdict, violations int) lab.VariantJudgement {
+		j := lab.VariantJudgement{Name: name, Verdict: v, Trials: 3, Violations: violations}
+		if violations > 0 {
+			j.Expect, j.Violation = lab.Sometimes, &history.Violation{What: "an update is lost"}
+		}
+		return j
+	}
+	run := lab.Saved{Experiment: lab.Experiment{ID: "L99"}, Judgement: lab.Judgement{
+		Experiment: "L99", Verdict: lab.AsExpected, Variants: []lab.VariantJudgement{
+			judged("kept", lab.AsExpected, 0), judged("lost", lab.AsExpected, 3),
+			judged("broken", lab.Unexpected, 1), judged("idle", lab.Inconclusive, 0),
+		},
+	}}
+	run.Record.Experiment = "L99"
+	verdicts := regexp.MustCompile(`<strong class="verdict ([^"]+)"><svg [^>]+><use href="#v-([^"]+)"/></svg>([^<]+)</strong>`)
+	class := map[string]string{
+		"no violation in 3 trials, as predicted": "no-violation", "violation in 3 of 3 trials, as predicted": "violation",
+		"violation in 1 of 3 trials, unexpected": "unexpected", "no violation in 3 trials, inconclusive": "inconclusive",
+		"as predicted": "as-predicted",
+	}
+	for name, write := range map[string]func(io.Writer) error{
+		"a run": func(w io.Writer) error { return Run(w, run) }, "a lab": func(w io.Writer) error { return Lab(w, "", []lab.Saved{run}) },
+		"the live page": func(w io.Writer) error { return errors.Join(Outcome(w, run), Verdicts(w, run)) },
+	} {
+		var b bytes.Buffer
+		if err := write(&b); err != nil {
+			t.Fatal(err)
+		}
+		seen := make(map[string]bool)
+		for _, found := range verdicts.FindAllStringSubmatch(b.String(), -1) {
+			if seen[found[3]] = true; class[found[3]] != found[1] || found[2] != found[1] {
+				t.Errorf("%s: %q has the class %q and the sign %q, want %q", name, found[3], found[1], found[2], class[found[3]])
+			}
+		}
+		if len(seen) != len(class) {
+			t.Errorf("%s shows only %v", name, seen)
+		}
+	}
+	good := regexp.MustCompile(`([^{}]+)\{[^}]*var\(--good\)`)
+	for _, rule := range good.FindAllStringSubmatch(Style(), -1) {
+		if regexp.MustCompile(`\.(violation|as-predicted|unexpected|inconclusive)`).MatchString(rule[1]) {
+			t.Errorf("this is in the good colour: %s", strings.TrimSpace(rule[1]))
+		}
+	}
+}
+
+// Everything in a history is escaped.
+func TestEscaping(t *testing.T) {
+	const evil = `<script>alert(1)</script>"'&]]>-->`
+	holds := history.Event{Timeline: evil, Key: evil, Owner: evil, Process: evil, Text: evil, Proof: evil}
+	var events []history.Event
+	for _, kind := range []history.Kind{
+		history.Request, history.Grant, history.Fault, history.Write, history.Write, history.Note, history.Measure, evil,
+	} {
+		e := holds
+		e.Kind = kind
+		events = append(events, e)
+	}
+	e := made(history.Counter, events...)
+	e.Record.Command, e.Record.Build, e.Record.Machine = evil, evil, evil
+	e.Record.Variants[1].Trials[0].Err = evil
+	e.Judgement = e.Experiment.Judge(e.Record)
+	page := render(t, e)
+	if got := strings.Count(page, "<script>"); got != 1 {
+		t.Errorf("there are %d scripts", got)
+	}
+	lacks(t, page, "alert(1)</script>", `"'&]]>`)
+	wants(t, page, "&lt;script&gt;")
+}
+
+// A page requests nothing, and its policy says so.
+func TestSelfContained(t *testing.T) {
+	page := render(t, entry(t, "L05-lease-overrun"))
+	wants(t, page, "default-src &#39;none&#39;")
+	lacks(t, page, "http:", "https:", "@import", "<link", "<img", "src=", "ZgotmplZ")
+}
+
+func TestInterrupted(t *testing.T) {
+	e := entry(t, "L03-foreign-unlock")
+	e.Record.Interrupted = true
+	e.Record.Variants = e.Record.Variants[:1]
+	e.Judgement = e.Experiment.Judge(e.Record)
+	wants(t, render(t, e), "it was interrupted", "this variant did not run", "which was cut short", "what was recorded until then")
+}
+
+func TestNothingRecorded(t *testing.T) {
+	e := made(history.Counter)
+	e.Record.Variants = nil
+	e.Judgement = e.Experiment.Judge(e.Record)
+	page := render(t, e)
+	wants(t, page, "inconclusive", "there is nothing to draw", "this variant did not run")
+	lacks(t, page, "<figure")
+}
+
+func TestHundredsOfEvents(t *testing.T) {
+	page := render(t, made(history.Counter, views(666, 19)...))
+	wants(t, page, "666 writes of pview were confirmed, and it ends at 36: 630 are lost; 665 of them wrote a value",
+		"630 lost", `class="twice"`, "80 of 1333 events are drawn")
+	if testenv.Whole.Runs() && len(page) > 200_000 {
+		t.Errorf("the page has %d bytes", len(page))
+	}
+	kept := render(t, made(history.Counter, views(666, 1)...))
+	wants(t, kept, "all 666 are there", `class="once"`, `d="M46 226L`, `L600 14"`) // its line goes from corner to corner
+	lacks(t, kept, `class="twice" d="M4`, " lost<")
+}
+
+// Of many timelines those of the violation are drawn, and the server.
+func TestHundredsOfTimelines(t *testing.T) {
+	events := views(300, 1)
+	for i := range events[:len(events)-1] {
+		events[i].Timeline = events[i].Owner
+	}
+	events[500].Value, events[501].Value = 200, 201 // as view 200 did
+	e := made(history.Counter, events...)
+	picture := draw(e.Record.Events, e.Judgement.Variants[1].Violation, inReport)
+	var names []string
+	for _, l := range picture.Timelines {
+		names = append(names, l.Name)
+	}
+	for _, want := range []string{"view 200", "view 250", "redis"} {
+		if !strings.Contains(strings.Join(names, ","), want) {
+			t.Errorf("%s is not among the timelines %q", want, names)
+		}
+	}
+	if len(names) > mostTimelines {
+		t.Errorf("%d timelines are drawn", len(names))
+	}
+}
+
+func TestMeasures(t *testing.T) {
+	var events []history.Event
+	for i, way := range []string{"spin", "sleep", "subscribe"} {
+		value := int64(900 / (i + 1))
+		for _, v := range []int64{value + 50, value - 1, value} { // the median is shown
+			events = append(events, lab.Count.Of("commands per acquisition").Event(way, v))
+		}
+		for n := range 5 {
+			owner := fmt.Sprint(way, n)
+			for _, kind := range []history.Kind{history.Request, history.Grant, history.Release, history.Released} {
+				events = append(events, history.Event{Timeline: way, Owner: owner, Key: "k", Kind: kind})
+			}
+		}
+	}
+	wants(t, render(t, made(history.Exclusion, events...)), "commands per acquisition", "spin: 900 commands", "subscribe: 300 commands",
+		"15 grants; the longest wait was 1.0 ms", "grants over time")
+}

@@ -1,0 +1,117 @@
+package html
+
+import (
+	"fmt"
+	"html/template"
+	"strings"
+
+	"locklab/lab/history"
+)
+
+// shape draws a kind of event. Each kind has its own form, so that no colour is needed.
+type shape struct {
+	ID   string
+	Kind history.Kind
+	Says string // in the legend
+	Path template.HTMLAttr
+	Full bool // filled
+}
+
+// shapes are those of all kinds, around the point 0,0.
+var shapes = []shape{
+	{ID: "ask", Kind: history.Request, Says: "requests the lock", Path: `d="M-4-5 5 0-4 5z"`},
+	{ID: "grant", Kind: history.Grant, Says: "holds it", Path: `d="M0-11V11M-2-11H3M-2 11H3"`},
+	{ID: "refuse", Kind: history.Refuse, Says: "is refused", Path: `d="M-5-5V5H5V-5zM-5 5 5-5"`},
+	{ID: "lose", Kind: history.Lose, Says: "learns that it has lost it", Path: `d="M2-11-3-3 3 3-2 11"`},
+	{ID: "give", Kind: history.Release, Says: "releases it", Path: `d="M0-11V11M2-11H-3M2 11H-3"`},
+	{ID: "gave", Kind: history.Released, Says: "gets the result of the release", Path: `d="M4-5-5 0 4 5z"`},
+	{ID: "die", Kind: history.Die, Says: "dies", Path: `d="M-6-6 6 6M6-6-6 6"`},
+	{ID: "read", Kind: history.Read, Says: "reads", Path: `d="M-5 0a5 5 0 1 0 10 0a5 5 0 1 0-10 0z"`},
+	{ID: "write", Kind: history.Write, Says: "writes", Path: `d="M-5-5H5V5H-5z"`, Full: true},
+	{ID: "stale", Kind: history.Stale, Says: "is refused because of its fencing token", Path: `d="M-6-6H6V6H-6zM-6-6 6 6M6-6-6 6"`},
+	{ID: "win", Kind: history.Win, Says: "wins", Path: `d="M0-8 2-2.6 7.6-2.5 3.2 1 4.7 6.5 0 3.3-4.7 6.5-3.2 1-7.6-2.5-2-2.6z"`, Full: true},
+	{ID: "call", Kind: history.Call, Says: "calls the supplier", Path: `d="M-5-3H2V-6L8 0 2 6V3H-5z"`, Full: true},
+	{ID: "final", Kind: history.Final, Says: "the value at the end", Path: `d="M0-7 7 0 0 7-7 0z"`, Full: true},
+	{ID: "command", Kind: history.Command, Says: "a command to a server", Path: `d="M-2 0a2 2 0 1 0 4 0a2 2 0 1 0-4 0z"`, Full: true},
+	{ID: "fault", Kind: history.Fault, Says: "a fault", Path: `d="M2-9-5 2H0L-2 9 5-2H0z"`, Full: true},
+	{ID: "heal", Kind: history.Heal, Says: "a fault is over", Path: `d="M-6 0-2 5 6-5"`},
+	{ID: "note", Kind: history.Note, Says: "a note", Path: `d="M-5-6H5V6H-5zM-2-2H2M-2 2H2"`},
+}
+
+// shapeOf returns the shape of a kind; an unknown kind has that of a note.
+func shapeOf(kind history.Kind) shape {
+	for _, s := range shapes {
+		if s.Kind == kind {
+			return s
+		}
+	}
+	return shapes[len(shapes)-1]
+}
+
+// refusal is the text beside what the resource refused.
+func refusal(e history.Event) string {
+	switch {
+	case e.Name == history.RefusedRead:
+		return "read refused"
+	case e.Name == history.RefusedAll:
+		return "refused"
+	case e.Text != "": // of a scene
+		return e.Text
+	}
+	return fmt.Sprintf("write %d refused", e.Value)
+}
+
+// label is the text beside an event, and its position.
+func label(e history.Event) (text string, row int) {
+	switch e.Kind {
+	case history.Read, history.Write:
+		return fmt.Sprintf("%s %d", e.Kind, e.Value), above
+	case history.Stale:
+		return refusal(e), above
+	case history.Final:
+		return fmt.Sprintf("ends at %d", e.Value), above
+	case history.Win:
+		return "wins", above
+	case history.Grant:
+		if e.Text != "" { // of a scene
+			return e.Text, inside
+		}
+		if e.Token > 0 {
+			return fmt.Sprintf("token %d", e.Token), inside
+		}
+		return "holds", inside
+	case history.Release:
+		if e.Text != "" { // what it sent
+			return "releases: " + e.Text, below
+		}
+		return "releases", below
+	case history.Request:
+		return "requests", below
+	case history.Refuse:
+		return "refused", below
+	case history.Die:
+		return "dies", below
+	case history.Command:
+		return e.Text, below
+	case history.Lose:
+		return "lost: " + e.Text, below
+	case history.Released:
+		return e.Text, below
+	case history.Note, history.Heal, history.Left:
+		return e.Text, above
+	}
+	return "", nowhere
+}
+
+// describe returns everything about an event, in one line.
+func describe(e history.Event) string {
+	parts := []string{milliseconds(e.At) + " ms", e.Timeline, e.Summary()}
+	for _, p := range []struct{ name, text string }{
+		{"key", e.Key}, {"owner", e.Owner}, {"process", e.Process}, {"proof:", e.Proof},
+	} {
+		if p.text != "" {
+			parts = append(parts, p.name+" "+p.text)
+		}
+	}
+	return strings.Join(append(parts, fmt.Sprintf("event %d", e.Seq)), " · ")
+}

@@ -1,0 +1,156 @@
+// Package matrix sums saved runs up: which lock was violated by which anomaly.
+//
+// What is NOT guaranteed: a lock without a violation had none in the trials that ran, under the faults that they had. An
+// anomaly that was not tested says nothing.
+package matrix
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"locklab/lab"
+)
+
+// State is what is known of a lock under an anomaly. The zero state is that nothing is.
+type State int
+
+// The states, the one that says most last: of several runs of a cell it is the one that counts.
+const (
+	NotTested State = iota
+	NotApplicable
+	NoViolation
+	Undecided // it was tested, and nothing was shown: it counts as not tested
+	Violated
+)
+
+// Cell is what became of a lock under an anomaly.
+type Cell struct {
+	State  State
+	Trials int     // without a violation
+	Why    string  // it does not apply, or was not shown; or the counterexample
+	Shown  []Shown // by which runs
+}
+
+// Shown is a variant of a saved run that a cell rests on.
+type Shown struct {
+	Experiment string
+	Variant    string
+}
+
+// Matrix has a row for each strategy and a column for each anomaly.
+type Matrix struct {
+	Strategies []string
+	Anomalies  []string
+	cells      map[at]Cell
+}
+
+type at struct{ strategy, anomaly string }
+
+// Of sums runs up. A strategy or an anomaly that is not known here comes after the others.
+func Of(all []lab.Experiment, runs []lab.Saved) Matrix {
+	m := Matrix{slices.Clone(strategies), slices.Clone(anomalies), make(map[at]Cell)}
+	for _, e := range all {
+		saved := slices.IndexFunc(runs, func(s lab.Saved) bool { return s.Judgement.Experiment == e.ID })
+		for i, variant := range e.Variants {
+			where := at{variant.Strategy, cmp.Or(variant.Anomaly, e.Anomaly)}
+			if where.strategy == "" || where.anomaly == "" {
+				continue
+			}
+			m.Strategies, m.Anomalies = with(m.Strategies, where.strategy), with(m.Anomalies, where.anomaly)
+			if saved >= 0 {
+				m.cells[where] = m.cells[where].and(cellOf(runs[saved], i, variant))
+			}
+		}
+	}
+	return m
+}
+
+func with(list []string, name string) []string {
+	if slices.Contains(list, name) {
+		return list
+	}
+	return append(list, name)
+}
+
+// cellOf is what one variant of a run shows.
+func cellOf(run lab.Saved, i int, variant lab.Variant) Cell {
+	c := Cell{Shown: []Shown{{run.Judgement.Experiment, variant.Name}}}
+	if run.Judgement.Void || i >= len(run.Judgement.Variants) {
+		c.State, c.Why = Undecided, run.Judgement.Why
+		return c
+	}
+	switch v := run.Judgement.Variants[i]; {
+	case v.Verdict == lab.Inconclusive:
+		c.State, c.Why = Undecided, v.Why
+	case v.Violations > 0:
+		c.State, c.Why = Violated, v.Violation.What
+	default:
+		c.State, c.Trials = NoViolation, v.Trials
+	}
+	return c
+}
+
+// and adds what another variant shows. A violation outweighs trials without one. Where one variant showed nothing, another
+// without a violation is not enough.
+func (c Cell) and(other Cell) Cell {
+	switch {
+	case other.State > c.State:
+		return other
+	case other.State == c.State:
+		c.Trials += other.Trials
+		c.Shown = append(c.Shown, other.Shown...)
+	}
+	return c
+}
+
+// Cell returns what is known. A cell without a run, or to which the anomaly does not apply, says why.
+func (m Matrix) Cell(strategy, anomaly string) Cell {
+	where := at{strategy, anomaly}
+	c := m.cells[where]
+	if why := where.reason(); why != "" && c.State == NotTested {
+		return Cell{State: NotApplicable, Why: why}
+	}
+	return c
+}
+
+// String is the cell in a few words.
+func (c Cell) String() string {
+	switch c.State {
+	case Undecided:
+		return fmt.Sprintf("not tested (the run showed nothing: %s)", c.Why)
+	case NoViolation:
+		if c.Trials == 1 {
+			return "no violation in 1 trial"
+		}
+		return fmt.Sprintf("no violation in %d trials", c.Trials)
+	case Violated:
+		return fmt.Sprintf("violated (%s)", c.Why)
+	case NotApplicable:
+		return "not applicable"
+	}
+	return "not tested"
+}
+
+// Short is the cell in a word or two, for a narrow table.
+func (c Cell) Short() string {
+	switch c.State {
+	case NoViolation:
+		return fmt.Sprintf("ok, %d", c.Trials)
+	case Violated:
+		return "violated"
+	case NotApplicable:
+		return "n/a"
+	}
+	return "-"
+}
+
+// By names the experiments that the cell rests on.
+func (c Cell) By() string {
+	var ids []string
+	for _, s := range c.Shown {
+		ids = with(ids, s.Experiment)
+	}
+	return strings.Join(ids, ", ")
+}

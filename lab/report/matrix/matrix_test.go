@@ -1,0 +1,187 @@
+package matrix
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"testing"
+
+	"locklab/lab"
+	"locklab/lab/claims"
+	"locklab/lab/history"
+	"locklab/lab/report/terminal"
+	"locklab/versions"
+)
+
+// run is a saved run of one variant beside its control.
+func run(id, anomaly, strategy string, expect lab.Expect, trials, violations int) (lab.Experiment, lab.Saved) {
+	e := lab.Experiment{
+		ID:       id,
+		Anomaly:  anomaly,
+		Variants: []lab.Variant{{Name: "control"}, {Name: "variant", Strategy: strategy, Expect: expect}},
+	}
+	a := lab.VariantJudgement{Name: "variant", Expect: expect, Strategy: strategy, Trials: trials, Violations: violations}
+	a.Verdict = lab.Judge(expect, lab.Outcome{Trials: trials, Violations: violations})
+	if violations > 0 {
+		a.Violation = &history.Violation{What: "A and B | both"}
+	} else if a.Verdict == lab.Inconclusive {
+		a.Why = "no counterexample"
+	}
+	s := lab.Saved{Dir: "store/" + id, Experiment: e}
+	s.Record.Command = "app lab run " + id
+	s.Judgement = lab.Judgement{
+		Experiment: id,
+		Verdict:    a.Verdict,
+		Variants:   []lab.VariantJudgement{{Name: "control", Trials: trials, Verdict: lab.AsExpected}, a},
+	}
+	return e, s
+}
+
+func TestCells(t *testing.T) {
+	type ran struct {
+		expect             lab.Expect
+		trials, violations int
+		void               bool
+	}
+	fine, violated, nothing := ran{trials: 3}, ran{lab.Sometimes, 3, 2, false}, ran{lab.Sometimes, 3, 0, false}
+	unexpected, interrupted := ran{lab.Never, 3, 1, false}, ran{lab.Sometimes, 3, 3, true}
+	for _, c := range []struct {
+		name  string
+		runs  []ran
+		state State
+		text  string
+	}{
+		{"no run", nil, NotTested, "not tested"},
+		{"no violation", []ran{fine}, NoViolation, "no violation in 3 trials"},
+		{"no violation in one", []ran{{trials: 1}}, NoViolation, "no violation in 1 trial"},
+		{"no violation, twice", []ran{fine, fine}, NoViolation, "no violation in 6 trials"},
+		{"violated", []ran{violated}, Violated, "violated (A and B | both)"},
+		{"violated where it must not be", []ran{unexpected}, Violated, "violated (A and B | both)"},
+		{"no counterexample", []ran{nothing}, Undecided, "not tested (the run showed nothing: no counterexample)"},
+		{"no trial", []ran{{}}, Undecided, "not tested (the run showed nothing: no counterexample)"},
+		{"a counterexample of a run that is void", []ran{interrupted}, Undecided, "not tested (the run showed nothing: it was interrupted)"},
+		{"a violation wins over none", []ran{fine, violated, fine}, Violated, "violated (A and B | both)"},
+		{"a violation wins over nothing", []ran{nothing, violated}, Violated, "violated (A and B | both)"},
+		{"no violation is not enough", []ran{fine, nothing}, Undecided, "not tested (the run showed nothing: no counterexample)"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var all []lab.Experiment
+			var saved []lab.Saved
+			for i, r := range c.runs {
+				e, s := run("X0"+string(rune('1'+i)), "orphaned lock", "v3", r.expect, r.trials, r.violations)
+				if r.void {
+					s.Judgement.Void, s.Judgement.Why = true, "it was interrupted"
+				}
+				all, saved = append(all, e), append(saved, s)
+			}
+			got := Of(all, saved).Cell("v3", "orphaned lock")
+			if got.State != c.state || got.String() != c.text {
+				t.Errorf("%d %q, want %d %q", got.State, got, c.state, c.text)
+			}
+			if len(c.runs) > 0 && (len(got.Shown) == 0 || got.By() == "") {
+				t.Error("nothing says which run shows it")
+			}
+		})
+	}
+}
+
+// A variant may have a column of its own, and a strategy or an anomaly that nobody knew comes behind the others.
+func TestRowsAndColumns(t *testing.T) {
+	e, s := run("X01", "pause", "v99", lab.Never, 3, 0)
+	e.Variants[1].Anomaly = "solar flare"
+	m := Of([]lab.Experiment{e}, []lab.Saved{s})
+	if m.Strategies[len(m.Strategies)-1] != "v99" || m.Anomalies[len(m.Anomalies)-1] != "solar flare" {
+		t.Errorf("%q, %q", m.Strategies, m.Anomalies)
+	}
+	if c := m.Cell("v99", "solar flare"); c.State != NoViolation {
+		t.Errorf("%+v", c)
+	}
+	if c := m.Cell("v99", "pause"); c.State != NotTested {
+		t.Errorf("%+v", c)
+	}
+	for _, version := range versions.Names()[2:] { // v0 and v1 have no lock
+		if !slices.Contains(Of(nil, nil).Strategies, version) {
+			t.Errorf("%s has no row", version)
+		}
+	}
+}
+
+// An impossible cell says why, unless somebody tested it all the same.
+func TestNotApplicable(t *testing.T) {
+	for anomaly, why := range map[string]string{"lost at failover": "", cut: "", "pause": waitIsV3} {
+		if c := Of(nil, nil).Cell("v3 with WAIT", anomaly); c.Why != why {
+			t.Errorf("WAIT is for a failover: %s: %+v", anomaly, c)
+		}
+	}
+	for where, why := range reasons {
+		if !slices.Contains(strategies, where.strategy) || !slices.Contains(anomalies, where.anomaly) {
+			t.Errorf("%v is no cell of the matrix", where)
+		}
+		c := Of(nil, nil).Cell(where.strategy, where.anomaly)
+		if c.State != NotApplicable || c.Why != why || why == "" {
+			t.Errorf("%v: %+v", where, c)
+		}
+		e, s := run("X01", where.anomaly, where.strategy, lab.Never, 3, 0)
+		if c := Of([]lab.Experiment{e}, []lab.Saved{s}).Cell(where.strategy, where.anomaly); c.State != NoViolation {
+			t.Errorf("%v was tested: %+v", where, c)
+		}
+	}
+}
+
+// A variant that names a row names a column, too: pages say which row of the matrix it is in.
+func TestEveryNamedRowHasAColumn(t *testing.T) {
+	for _, e := range claims.All() {
+		for _, v := range e.Variants {
+			column := cmp.Or(v.Anomaly, e.Anomaly)
+			if v.Strategy != "" && (!slices.Contains(strategies, v.Strategy) || !slices.Contains(anomalies, column)) {
+				t.Errorf("%s, %s: it is in row %q, column %q", e.ID, v.Name, v.Strategy, column)
+			}
+		}
+	}
+}
+
+// A terminal has a row for each anomaly, in a word for each lock, and below them what was violated by which experiment.
+func TestText(t *testing.T) {
+	e, s := run("X01-x", "orphaned lock", "v3", lab.Sometimes, 3, 3)
+	kept, fine := run("X02-y", "orphaned lock", "v5", lab.Never, 3, 0)
+	text := Of([]lab.Experiment{e, kept}, []lab.Saved{s, fine}).Text(terminal.Screen{})
+	words := strings.Join(strings.Fields(text), " ")
+	for _, says := range []string{
+		"anomaly naive SETNX", " orphaned lock - - - n/a violated n/a - ok, 3 - - - - ", // in the order of the strategies
+		"v3, orphaned lock: X01-x: violated (A and B | both) v5, orphaned lock: X02-y: no violation in 3 trials ok, 3: no violation in 3 trials",
+	} {
+		if !strings.Contains(words, says) {
+			t.Errorf("no %q in\n%s", says, text)
+		}
+	}
+}
+
+func TestMarkdown(t *testing.T) {
+	e, s := run("X01-x", "orphaned lock", "v3", lab.Sometimes, 3, 3)
+	m := Of([]lab.Experiment{e}, []lab.Saved{s})
+	table, details := m.Markdown("docs/"), m.Details("")
+	if whole := m.Whole(); !strings.HasSuffix(whole, "\n\nNot tested: 108 of 156 cells.\n") {
+		t.Errorf("the matrix ends with %q", whole[max(0, len(whole)-60):])
+	}
+	for _, line := range strings.Split(strings.TrimSpace(table), "\n") {
+		if strings.Count(line, "|") != len(anomalies)+2 {
+			t.Errorf("not a cell for each anomaly: %s", line)
+		}
+	}
+	if !strings.Contains(table, "[**violated**](docs/experiments/X01-x.md)") {
+		t.Error(table)
+	}
+	narrow := m.Narrow("docs/", "v2", "v3")
+	if row := "| orphaned lock | n/a | [**violated**](docs/experiments/X01-x.md) |\n"; !strings.Contains(narrow, row) ||
+		strings.Count(narrow, "\n") != 2+len(m.Anomalies) {
+		t.Errorf("no %q in\n%s", row, narrow)
+	}
+	for _, says := range []string{
+		`| v3 | violated (A and B \| both) | [X01-x](experiments/X01-x.md): variant |`,
+		"| v2 | not applicable: the lock is in the process, and dies with it |  |",
+	} {
+		if !strings.Contains(details, says) {
+			t.Errorf("no %q in\n%s", says, details)
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package terminal
+
+import (
+	"fmt"
+	"strings"
+
+	"locklab/lab"
+)
+
+// Experiment says what an experiment is: its lesson, its claim and its variants. program starts the commands in it.
+func Experiment(e lab.Experiment, program string, screen Screen) string {
+	d := description{screen: screen}
+	fmt.Fprintf(&d, "%s · %s · %s\n%s\n", e.ID, e.Articles, e.Level, e.Title)
+	d.part("Question", e.Question)
+	d.part("Predict", strings.Join(append([]string{e.Predict}, e.Choices...), "\n\n"))
+	d.part("Claim", e.Claim)
+	d.part("How it runs", e.How)
+	if e.Drawing != "" {
+		fmt.Fprintf(&d, "\nDrawing\n%s\n", Indent(e.Drawing))
+	}
+	t := NewTable("variant", "predicted", "row of the matrix")
+	for i, v := range e.Variants {
+		t.Row(variantTitle(v.Name, i == 0), v.Expect, v.Strategy)
+	}
+	fmt.Fprintf(&d, "\n%s\n", t.In(screen))
+	for _, i := range e.Interleavings {
+		d.part("Every interleaving of the steps of "+i.Lock.Name, "predicted: "+i.Expect.String())
+	}
+	d.part("In the matrix", e.Anomaly)
+	d.part("Why", e.Why)
+	d.part("Fix", e.Fix)
+	d.part("Limits", e.Limits)
+	d.part("What the articles say", e.Says)
+	for _, erratum := range e.Errata {
+		d.part("Erratum of "+erratum.Article, erratum.What)
+	}
+	d.part("Known from elsewhere", e.Elsewhere)
+	d.part("Try next", e.Next)
+	d.run(e, program)
+	return d.String()
+}
+
+// description is what is printed of an experiment.
+type description struct {
+	strings.Builder
+	screen Screen
+}
+
+// part prints paragraphs below a headline, unless there are none.
+func (d *description) part(headline, words string) {
+	if words == "" {
+		return
+	}
+	fmt.Fprintf(d, "\n%s\n", headline)
+	for _, paragraph := range lab.Paragraphs(strings.TrimSpace(words)) {
+		fmt.Fprintln(d, Indent(d.screen.Wrap(paragraph, 2)))
+	}
+}
+
+// run prints the commands that run the experiment, and what they need.
+func (d *description) run(e lab.Experiment, program string) {
+	if err := lab.LeftOut([]lab.Experiment{e}); err != nil {
+		fmt.Fprintf(d, "\n%s\n", d.screen.Wrap(err.Error(), 0))
+	}
+	fmt.Fprintf(d, "\nNeeds %s; takes about %.0f s\nRun it: %s lab run %s\n", e.Needed(), e.Takes.Seconds(), program, e.ID)
+	if e.Docker > 0 {
+		fmt.Fprintf(d, "With the compose file's containers for Redis (about %.0f s):\n  %s lab run %s --on docker\n",
+			e.Docker.Seconds(), program, e.ID)
+	}
+}

@@ -1,0 +1,168 @@
+package terminal
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"locklab/lab"
+	"locklab/lab/history"
+	"locklab/lab/report/outcome"
+)
+
+// Results is what `app lab run` prints: a table of verdicts, the evidence, and how to reproduce it.
+func Results(r *lab.Results, screen Screen) string {
+	colour := screen.Colour
+	var b strings.Builder
+	if len(r.Runs) == 1 && r.Runs[0].Record.Claim != "" {
+		fmt.Fprintf(&b, "%s\n\n", screen.Wrap(r.Runs[0].Record.Claim, 0))
+	}
+	fmt.Fprintf(&b, "%s\n\n%s", runsTable(r.Runs, colour).In(screen), evidence(r.Runs, screen))
+	if len(r.Runs) > 1 {
+		fmt.Fprintf(&b, "%s\n\n", times(r).In(screen))
+	} else if len(r.Runs) == 1 {
+		b.WriteString(cmp.Or(curve(r.Runs[0]), measurements(r.Runs[0].Record, screen)))
+	}
+	if len(r.LeftOut) > 0 {
+		b.WriteString(screen.Fit(fmt.Sprintf("Left out, because they run %s: %s\n\n", r.Elsewhere, strings.Join(r.LeftOut, ", ")), 0))
+	}
+	for _, sentence := range r.Missing {
+		fmt.Fprintf(&b, "Left out: %s\n\n", screen.Fit(sentence, 10))
+	}
+	for _, run := range r.Runs {
+		if run.Dir != "" && run.NotSaved == "" {
+			fmt.Fprintf(&b, "Saved:   %s\n", run.Dir)
+		}
+	}
+	if r.Report != "" {
+		fmt.Fprintf(&b, "Report:  %s\n", r.Report)
+	}
+	fmt.Fprintf(&b, "Reproduce: %s\n", r.Command)
+	if r.Pace > 1 {
+		fmt.Fprintf(&b, "Pace:    %s\n", screen.Fit(r.Pace.String(), 9))
+	}
+	verdict := fmt.Sprintf("%s (%.1f s, Redis: %s). %s", Verdict(r.Verdict, colour), r.Took, r.Redis, meaning)
+	fmt.Fprintf(&b, "Verdict: %s\n", screen.Fit(verdict, 9))
+	return b.String()
+}
+
+// curve is the experiment's curve as a table; empty: it has none.
+func curve(r lab.Result) string {
+	c := r.Experiment.Curve
+	points := c.Points(r.Record)
+	if len(points) == 0 {
+		return ""
+	}
+	x, y := points[0].X.Label(), points[0].Y.Label()
+	t := NewTable(c.Variant, x, y).Right(x, y)
+	for _, p := range points {
+		t.Row(p.Timeline, p.X.Text(p.X.Median()), p.Y.Text(p.Y.Median()))
+	}
+	return fmt.Sprintf("%s\n\n", t)
+}
+
+// measurements is what a run measured, as a table; empty: nothing.
+func measurements(r lab.Record, screen Screen) string {
+	m := r.Measurements()
+	if len(m.Rows) == 0 {
+		return ""
+	}
+	t := NewTable(append([]string{"variant", "of"}, m.Units...)...).Right(m.Units...)
+	for _, row := range m.Rows {
+		cells := []any{row.Variant, row.Timeline}
+		for _, cell := range row.Cells {
+			cells = append(cells, cell)
+		}
+		t.Row(cells...)
+	}
+	return "Measured: the median of the trials (lowest to highest).\n\n" + t.In(screen) + "\n\n"
+}
+
+// runsTable has a row for each variant of each run.
+func runsTable(runs []lab.Result, colour bool) Table {
+	t := NewTable("experiment", "variant", "time", "verdict").Right("time")
+	for _, run := range runs {
+		if len(run.Judgement.Variants) == 0 {
+			t.Row(nameOf(run), "", "", Verdict(run.Judgement.Verdict, colour))
+		}
+		name := nameOf(run)
+		for _, v := range run.Judgement.Variants {
+			seconds := fmt.Sprintf("%.1f s", run.Record.TookBy(v.Name).Seconds())
+			if v.LeftOut != "" { // the verdict of the run does not count it
+				seconds = ""
+			}
+			t.Row(name, variantTitle(v.Name, v.Control), seconds, shown(outcome.Variant(v), colour))
+			name = ""
+		}
+	}
+	return t
+}
+
+// variantTitle marks the control.
+func variantTitle(name string, control bool) string {
+	if control {
+		return name + " (control)"
+	}
+	return name
+}
+
+// nameOf is the experiment's id, or where the run is that is not known to be one's.
+func nameOf(r lab.Result) string { return cmp.Or(r.Judgement.Experiment, r.Dir) }
+
+// evidence says why a verdict is not as predicted, and draws what shows it. Of a single run it draws the predicted violations as well.
+func evidence(runs []lab.Result, screen Screen) string {
+	var b strings.Builder
+	for _, run := range runs {
+		name := lab.Printable(nameOf(run))
+		if j := run.Judgement; j.Why != "" {
+			b.WriteString(screen.Fit(fmt.Sprintf("%s: %s: %s\n", name, Verdict(j.Verdict, screen.Colour), lab.OneLine(j.Why)), 0))
+		}
+		for _, v := range run.Judgement.Variants {
+			if v.LeftOut != "" {
+				left := fmt.Sprintf("%s, %s: left out: it %s\n", name, lab.Printable(v.Name), lab.OneLine(v.LeftOut))
+				b.WriteString(screen.Fit(left, 0))
+			}
+			if v.Violation == nil || len(runs) > 1 && run.Judgement.Verdict == lab.AsExpected {
+				continue
+			}
+			what := fmt.Sprintf("%s, %s: %s", name, lab.Printable(v.Name), lab.Printable(v.Violation.What))
+			fmt.Fprintf(&b, "%s\n\n%s\n", screen.Fit(what, 0), lab.PrintableLines(history.Timelines(v.Evidence)))
+		}
+	}
+	if b.Len() > 0 && !strings.HasSuffix(b.String(), "\n\n") {
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+func times(r *lab.Results) Table {
+	runs := slices.Clone(r.Runs)
+	slices.SortStableFunc(runs, func(a, b lab.Result) int { return cmp.Compare(b.Record.Took, a.Record.Took) })
+	t := NewTable("where the time went", "s", "usual").Right("s", "usual")
+	for _, run := range runs {
+		t.Row(nameOf(run), fmt.Sprintf("%.1f", run.Record.Took.Seconds()), fmt.Sprintf("%.0f", run.Usual().Seconds()))
+	}
+	t.Row("all", fmt.Sprintf("%.1f", r.Took), "")
+	return t
+}
+
+// meaning says what "as predicted" means; it stands beside every verdict.
+const meaning = `"As predicted" means: what should fail did, and nothing else failed in this run.`
+
+// colours are those of the tones. A neutral outcome has none.
+var colours = map[outcome.Tone]Colour{
+	outcome.Good: Green, outcome.Bad: Red, outcome.Alarm: Alarm, outcome.Unclear: Yellow,
+}
+
+// Verdict is the verdict of a whole run, for a sentence.
+func Verdict(v lab.Verdict, on bool) Trusted {
+	o := outcome.Whole(v)
+	return Paint(o.Words, colours[o.Tone], on)
+}
+
+// shown is an outcome as a table shows it. Its colour says whether it is good for the reader, and its check mark that it was predicted.
+func shown(o outcome.Outcome, on bool) Trusted {
+	sign := map[outcome.Tone]string{outcome.Good: " ✓", outcome.Bad: " ✓", outcome.Alarm: " ✗"}[o.Tone]
+	return Paint(o.Words+sign, colours[o.Tone], on)
+}

@@ -1,0 +1,244 @@
+package scorecard_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"locklab/lab/clients"
+	"locklab/lab/clients/protocol"
+)
+
+// The programs of this file poll, as a wrapper of a company does. A sleep here is a pause of a program, and no wait of a test.
+
+// serveMutant serves a lock with one defect, in about the lines that a company's wrapper has.
+func serveMutant(name string) {
+	mutant, unrenewed := strings.CutPrefix(name, "unrenewed ")
+	claims := protocol.Claims{
+		Name: "mutant " + name, Store: protocol.Redis, Renews: !unrenewed, Tokens: true, Tells: true, Extends: true, Messages: mutant == "polls",
+	}
+	if mutant == "hashes" {
+		claims.Key = hashed(clients.LockKey)
+	}
+	err := protocol.Serve(os.Stdin, os.Stdout, claims, func(start protocol.Request) (protocol.Lock, error) {
+		m := &mutantLock{mutant: mutant, unrenewed: unrenewed, Client: redis.NewClient(&redis.Options{
+			Addr: start.Servers[0], MaxRetries: -1, DisableIdentity: true,
+			ReadTimeout: start.Lease() / 2, DialTimeout: start.Lease() / 2, PoolSize: 20,
+		})}
+		if strings.HasPrefix(mutant, "hashes") {
+			return func(ctx context.Context, r protocol.Request) (protocol.Held, error) {
+				r.Key = hashed(r.Key)
+				return m.acquire(ctx, r)
+			}, nil
+		}
+		return m.acquire, nil
+	})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func hashed(key string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(key))) }
+
+type mutantLock struct {
+	*redis.Client
+	mutant    string
+	unrenewed bool // it renews nothing, and claims so
+	grants    atomic.Int64
+}
+
+var (
+	grantScript = redis.NewScript(`if not redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 0 end
+local now = redis.call('TIME') return now[1] * 1000000 + now[2]`)
+	renewScript = redis.NewScript(`if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end return 0`)
+	lookScript  = redis.NewScript(`if redis.call('GET', KEYS[1]) == ARGV[1] then return 1 end return 0`)
+	queueScript = redis.NewScript(`if not redis.call('LPOS', KEYS[1], ARGV[1]) then redis.call('RPUSH', KEYS[1], ARGV[1]) end
+return redis.call('LINDEX', KEYS[1], 0)`)
+	freeScript = redis.NewScript(`if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`)
+)
+
+func (m *mutantLock) acquire(ctx context.Context, r protocol.Request) (protocol.Held, error) {
+	owner := fmt.Sprintf("%d-%s-%d", os.Getpid(), r.ID, m.grants.Add(1))
+	if m.mutant == "selfish" && !strings.HasPrefix(r.ID, "a") && r.Wait() >= longWait {
+		time.Sleep(r.Wait() / 2) // until the competition is over
+	}
+	asked := time.Now()
+	for { // it polls, as a wrapper of a company does
+		tried := time.Now()
+		token, err := m.try(r, owner)
+		switch {
+		case err != nil:
+			return protocol.Held{}, err
+		case token > 0:
+			return m.hold(r, owner, token, tried), nil
+		case m.mutant == "early" && time.Since(asked) > r.Lease()/8 && r.WaitMS > 0:
+			return m.hold(r, owner, uint64(time.Now().UnixMicro()), tried), nil
+		case m.mutant == "patient" && strings.HasSuffix(r.Key, ":2"):
+		case m.mutant == "deaf" && r.WaitMS > 0:
+			m.message()
+		case m.mutant == "asleep" && r.Wait() >= longWait && m.grants.Load()%20 == 0:
+			time.Sleep(r.Wait() - time.Since(asked)) // it has missed a message
+			return protocol.Held{}, protocol.ErrRefused
+		case time.Since(asked) >= r.Wait() || m.mutant == "hasty":
+			if m.mutant == "sticky" && r.WaitMS > 0 {
+				go func() { // it wants the key, and forgets it
+					for range 200 {
+						if token, _ := m.try(r, owner); token > 0 {
+							return
+						}
+						time.Sleep(time.Millisecond)
+					}
+				}()
+			}
+			return protocol.Held{}, protocol.ErrRefused
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}
+
+// message waits until a lock is freed, on a connection of its own.
+func (m *mutantLock) message() {
+	conn, err := net.Dial("tcp", m.Options().Addr)
+	if err == nil {
+		_, err = fmt.Fprint(conn, "*2\r\n$9\r\nSUBSCRIBE\r\n$5\r\nfreed\r\n") // miniredis has no inline commands
+	}
+	for range 2 { // the reply, and a message
+		if err == nil {
+			_, err = conn.Read(make([]byte, 512))
+		}
+	}
+	if err != nil {
+		select {} // it does not look whether the connection is there
+	}
+}
+
+// longWait is the wait of a copy that competes; no other wait of the lab is as long.
+const longWait = 10 * time.Second
+
+func (m *mutantLock) lease(r protocol.Request) int64 {
+	if m.mutant == "no expiry" {
+		return time.Hour.Milliseconds()
+	}
+	return r.LeaseMS
+}
+
+func (m *mutantLock) try(r protocol.Request, owner string) (token uint64, err error) {
+	if m.mutant == "queue" && r.WaitMS > 0 {
+		first, err := queueScript.Run(context.Background(), m, []string{r.Key + ":queue"}, owner).Text()
+		if err != nil || first != owner {
+			return 0, err
+		}
+		defer func() {
+			if token > 0 {
+				m.LPop(context.Background(), r.Key+":queue")
+			}
+		}()
+	}
+	token, err = grantScript.Run(context.Background(), m, []string{r.Key}, owner, m.lease(r)).Uint64()
+	if token == 0 && err == nil && m.mutant == "shared" && m.grants.Load()%20 == 0 {
+		return 1, nil
+	}
+	switch {
+	case token == 0:
+	case m.mutant == "token of 1":
+		return 1, err
+	case m.mutant == "counter":
+		return m.Incr(context.Background(), r.Key+":tokens").Uint64()
+	}
+	return token, err
+}
+
+// hold renews the grant until the release, and tells when it is lost.
+func (m *mutantLock) hold(r protocol.Request, owner string, token uint64, asked time.Time) protocol.Held {
+	ctx, cancel := context.WithCancel(context.Background())
+	lost := make(chan string, 1)
+	go func() {
+		defer close(lost)
+		m.renew(ctx, r, owner)
+		if ctx.Err() == nil && m.mutant != "tells never" {
+			lost <- "it is gone"
+		}
+		<-ctx.Done()
+	}()
+	release := func(ctx context.Context) error {
+		cancel()
+		return m.release(ctx, r.Key, owner)
+	}
+	until := r.Lease() - time.Since(asked)
+	if m.mutant == "until" {
+		until *= 3
+	}
+	return protocol.Held{Token: token, Until: until, Lost: lost, Release: release, Extend: func(ctx context.Context) error {
+		if m.mutant == "extends nothing" {
+			return protocol.ErrNotHeld
+		}
+		extended, err := renewScript.Run(ctx, m, []string{r.Key}, owner, m.lease(r)).Int()
+		if m.mutant == "slow" {
+			time.Sleep(r.Lease() / 3)
+		}
+		if err == nil && extended == 0 && m.mutant != "extends all" {
+			err = protocol.ErrNotHeld
+		}
+		return err
+	}}
+}
+
+// renew renews a grant until ctx ends, or until it is lost.
+func (m *mutantLock) renew(ctx context.Context, r protocol.Request, owner string) {
+	script := renewScript
+	if m.mutant == "no renewal" || m.mutant == "hasty" || m.unrenewed {
+		script = lookScript
+	}
+	began := time.Now()
+	for good := began; ; {
+		time.Sleep(r.Lease() / 40) // the first one is not beside the grant: the reply that T08 loses is that of the release
+		if ctx.Err() != nil {
+			return
+		}
+		asked := time.Now()
+		renewed, err := script.Run(ctx, m, []string{r.Key}, owner, m.lease(r)).Int()
+		switch {
+		case m.mutant == "cries" && time.Since(began) > 6*r.Lease()/10:
+			return
+		case err == nil && renewed == 1:
+			good = asked
+		case m.mutant == "exits" && err != nil:
+			os.Exit(1)
+		case err == nil || time.Since(good) > r.Lease() || m.mutant == "renewal dies":
+			return
+		case m.mutant == "tied":
+			for m.Del(ctx, r.Key).Err() != nil && ctx.Err() == nil { // until it is connected again
+			}
+		}
+	}
+}
+
+func (m *mutantLock) release(ctx context.Context, key, owner string) error {
+	if m.mutant == "no owner" {
+		return m.Del(ctx, key).Err()
+	}
+	freed, err := freeScript.Run(ctx, m, []string{key}, owner).Int()
+	switch {
+	case m.mutant == "repeats" && err != nil:
+		go func() {
+			for { // until the program ends: the next holder may come late
+				m.Del(context.Background(), key)
+				time.Sleep(3 * time.Millisecond)
+			}
+		}()
+	case m.mutant == "deaf":
+		m.Publish(ctx, "freed", key)
+	}
+	if err == nil && freed == 0 {
+		err = protocol.ErrNotHeld
+	}
+	return err
+}

@@ -1,0 +1,190 @@
+package servers
+
+import (
+	"context"
+	"fmt"
+	goversion "go/version"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Program is what a server needs on this machine.
+type Program struct {
+	Name             string // on the PATH
+	Debian, Homebrew string // its packages; empty: none is known
+	Oldest           string // version with which the lab works; empty: none is known
+
+	find    func() error  // what is missing; nil: Name is looked for on the PATH
+	version func() string // nil: Name is asked for it
+}
+
+// Missing says what is not on this machine, or is too old, and its packages; nil: nothing is missing.
+func (p Program) Missing() error {
+	find := p.find
+	if find == nil {
+		find = func() error { _, err := exec.LookPath(p.Name); return err }
+	}
+	if old := p.TooOld(); old != nil {
+		return fmt.Errorf("%w: install its own package, or that of a newer system", old)
+	}
+	if err := find(); err != nil {
+		return fmt.Errorf("stack: %w (Debian: apt-get install %s, macOS: brew install %s)", err, p.Debian, p.Homebrew)
+	}
+	return nil
+}
+
+// TooOld says that the program on the PATH is older than the oldest with which the lab works. A version that is not known is not too old,
+// and neither is a program that is not there.
+func (p Program) TooOld() error {
+	if p.Oldest == "" {
+		return nil
+	}
+	version := p.Version()
+	if version == "" || goversion.Compare("go"+version, "go"+p.Oldest) >= 0 {
+		return nil
+	}
+	return fmt.Errorf("%s on the PATH is %s, and the lab needs %s or newer", p.Name, version, p.Oldest)
+}
+
+var (
+	versionNumber = regexp.MustCompile(`\d+\.\d+(\.\d+)?`)
+	askedVersions sync.Map // by the path of the program: starting it takes milliseconds
+)
+
+// versionWithin bounds a program that does not know the flag, and serves.
+const versionWithin = 5 * time.Second
+
+// Version is that of the program which a stack starts: what it prints; empty: it is not there, or prints none.
+func (p Program) Version() string {
+	if p.version != nil {
+		return p.version()
+	}
+	path, err := exec.LookPath(p.Name)
+	if err != nil {
+		return ""
+	}
+	if known, asked := askedVersions.Load(path); asked {
+		return known.(string)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), versionWithin)
+	defer cancel()
+	text, _ := exec.CommandContext(ctx, path, "--version").Output()
+	version := versionNumber.FindString(string(text))
+	askedVersions.Store(path, version)
+	return version
+}
+
+// WithVersion is the name of the program with its version, if that is known.
+func (p Program) WithVersion() string { return strings.TrimSpace(p.Name + " " + p.Version()) }
+
+// Install is how to install the program.
+func (p Program) Install() string {
+	if p.Debian == "" {
+		return "install it"
+	}
+	return fmt.Sprintf("apt-get install %s (or brew install %s)", p.Debian, p.Homebrew)
+}
+
+// ProgramNamed returns the program of that name that a kind of server needs, or one of which no package is known.
+func ProgramNamed(name string) Program {
+	for _, k := range kinds {
+		if k.Program.Name == name {
+			return k.Program
+		}
+	}
+	return Program{Name: name}
+}
+
+// Kind is a kind of server that keeps locks.
+type Kind struct {
+	Name     string  // of the strategy, and of the flag of app serve with the addresses
+	Program  Program // what a real server needs
+	Embedded bool    // where that is missing, something in Go takes its place
+
+	// start starts servers and waits until they serve. n is that of [Stack.Start].
+	start func(ctx context.Context, s *Stack, n int, real bool) (Servers, error)
+}
+
+// The kinds: each is in the file of its server.
+var kinds = []Kind{redisKind, redLockKind, databaseKind, zooKeeperKind, etcdKind, memcachedKind}
+
+// KindNamed returns the kind of that name. It reports false when there is none: a strategy may need no server.
+func KindNamed(name string) (Kind, bool) {
+	i := slices.IndexFunc(kinds, func(k Kind) bool { return k.Name == name })
+	if i < 0 {
+		return Kind{}, false
+	}
+	return kinds[i], true
+}
+
+// Missing says which program is not on this machine to start servers of a kind, and its packages; nil: they can be started.
+func Missing(kind string) error {
+	if k, known := KindNamed(kind); known && !k.Embedded {
+		return k.Program.Missing()
+	}
+	return nil
+}
+
+// Servers are those of one kind that were started.
+type Servers struct {
+	Addrs []string // as the flag of app serve has them
+	PIDs  []int    // of their processes; none: a file of SQLite, or containers
+	Nodes []*Node  // of Redis
+}
+
+// Start starts the servers of a kind, and waits until they serve. n is how many servers of ZooKeeper or etcd: 1, or 3 that elect a leader.
+// real is about Redis and the database: otherwise they are miniredis and a file of SQLite.
+func (s *Stack) Start(ctx context.Context, kind string, n int, real bool) (Servers, error) {
+	k, known := KindNamed(kind)
+	if !known {
+		return Servers{}, fmt.Errorf("stack: there is no kind of server %q", kind)
+	}
+	return k.start(ctx, s, n, real)
+}
+
+// ServerName is what Start starts as a kind, with its version if that is known: "etcd 3.4.23".
+func ServerName(kind string, real bool) string {
+	k, _ := KindNamed(kind)
+	switch {
+	case k.Program.Name == RedisServer.Name:
+		return Engine(real)
+	case k.Embedded && (!real || k.Program.Missing() != nil):
+		return "SQLite"
+	default:
+		return k.Program.WithVersion()
+	}
+}
+
+// serversOf are servers that were started.
+func serversOf[S interface {
+	address() string
+	process() (p *Process, is bool)
+}](started ...S) Servers {
+	all := Servers{Addrs: Addrs(started)}
+	for _, s := range started {
+		if p, is := s.process(); is {
+			all.PIDs = append(all.PIDs, p.PID())
+		}
+	}
+	return all
+}
+
+// Addrs are the addresses of servers, for clients.
+func Addrs[S interface{ address() string }](servers []S) (addrs []string) {
+	for _, s := range servers {
+		addrs = append(addrs, s.address())
+	}
+	return addrs
+}
+
+func (r *Restartable) address() string { return r.Addr }
+
+// process is that of a server that runs in no container.
+func (r *Restartable) process() (p *Process, is bool) {
+	p, is = r.Server.(*Process)
+	return p, is
+}

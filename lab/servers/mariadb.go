@@ -1,0 +1,159 @@
+package servers
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+// DatabaseName is the database for the orders.
+const DatabaseName = "locklab"
+
+// installTimeout is long, because an installation takes seconds: it ends one on a disk that hangs.
+const installTimeout = time.Minute
+
+// Database is one MariaDB server.
+type Database struct {
+	Restartable
+	DSN string // of go-sql-driver/mysql, for the database [DatabaseName]
+}
+
+// MariaDBServer is the program of MariaDB, and the one that makes the directory that it serves.
+var MariaDBServer = Program{Name: "mariadbd", Debian: "mariadb-server", Homebrew: "mariadb", find: func() error {
+	_, missing := exec.LookPath("mariadbd")
+	_, err := exec.LookPath("mariadb-install-db")
+	return cmp.Or(missing, err)
+}}
+
+var databaseKind = Kind{Name: "database", Program: MariaDBServer, Embedded: true, start: startDatabase}
+
+func startDatabase(ctx context.Context, s *Stack, _ int, real bool) (Servers, error) {
+	if !real || MariaDBServer.Missing() != nil {
+		return Servers{Addrs: []string{s.SQLite()}}, nil
+	}
+	d, err := s.MariaDB(ctx)
+	if err != nil {
+		return Servers{}, err
+	}
+	all := serversOf(d)
+	all.Addrs = []string{"mysql:" + d.DSN}
+	return all, nil
+}
+
+// SQLite is the database in a file of the stack's directory, as the flag of app serve has it.
+func (s *Stack) SQLite() string { return "sqlite:" + filepath.Join(s.dir, "orders.db") }
+
+// MariaDB starts the stack's MariaDB server, with an empty database and no password, and waits until
+// it answers. A crash may lose what was written in the second before it. settings are additional ones ("--log-bin=binlog", …).
+func (s *Stack) MariaDB(ctx context.Context, settings ...string) (*Database, error) {
+	if err := MariaDBServer.Missing(); err != nil {
+		return nil, err
+	}
+	dir, err := s.workdir("mariadb")
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.workdir(mariaTemp); err != nil {
+		return nil, err
+	}
+	if err := s.installMariaDB(ctx, dir); err != nil {
+		return nil, fmt.Errorf("stack: mariadb: %w", err)
+	}
+	d := &Database{Restartable: Restartable{Name: "mariadb"}}
+	// The path of its socket is relative to its directory: Unix allows some hundred characters, and the path of a temporary directory may
+	// be longer.
+	d.start = func() (*Process, error) {
+		argv := slices.Concat([]string{"mariadbd"}, mariaSettings(dir), settings, []string{
+			"--bind-address=127.0.0.1", fmt.Sprintf("--port=%d", portOf(d.Addr)), "--socket=socket",
+		})
+		return s.start(command{name: d.Name, argv: argv})
+	}
+	d.ready = func(ctx context.Context) (string, error) { return "", createIn(ctx, d.Addr, dir) }
+	err = s.startAtFreeAddr(ctx, &d.Restartable)
+	d.DSN = "root@tcp(" + d.Addr + ")/" + DatabaseName
+	return d, err
+}
+
+// installMariaDB writes the system tables, in a second or two. It waits for the end even when ctx ends. The program is a shell
+// script. The server that it runs would outlive it for a moment, and write into a directory that is being removed.
+func (s *Stack) installMariaDB(ctx context.Context, dir string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	argv := append([]string{"mariadb-install-db"}, mariaSettings(dir)...)
+	p, err := s.start(command{name: "mariadb-install", argv: append(argv, "--auth-root-authentication-method=normal", "--skip-test-db")})
+	if err != nil {
+		return err
+	}
+	select {
+	case <-p.Done():
+	case <-time.After(installTimeout):
+		p.Kill()
+		return fmt.Errorf("mariadb-install-db did not end within %s: %s", installTimeout, p.lastOutput())
+	}
+	if code := p.ExitCode(); code != 0 {
+		return fmt.Errorf("mariadb-install-db ended with status %d: %s", code, p.lastOutput())
+	}
+	return ctx.Err()
+}
+
+// mariaTemp is the directory for temporary tables, beside the data. In the shared one, a server that starts removes the tables of the
+// others, and an installation fails.
+const mariaTemp = "mariadb-temp"
+
+// mariaSettings are the settings of the installation and of the server. --no-defaults must come first.
+func mariaSettings(dir string) []string {
+	settings := []string{
+		"--no-defaults", "--datadir=" + dir, "--tmpdir=" + filepath.Join(filepath.Dir(dir), mariaTemp), "--skip-name-resolve", "--skip-log-bin",
+		"--innodb-log-file-size=8M", "--innodb-flush-log-at-trx-commit=0",
+	}
+	if os.Geteuid() == 0 { // mariadbd refuses to run as root without this
+		settings = append(settings, "--user=root")
+	}
+	return settings
+}
+
+// mariaAdmin opens a client for the stack's own requests to its server. It does not log that the server does not answer at first.
+func mariaAdmin(addr string) (*sql.DB, error) {
+	cfg := mysql.NewConfig()
+	cfg.User, cfg.Net, cfg.Addr = "root", "tcp", addr
+	cfg.Timeout, cfg.ReadTimeout = time.Second, 5*time.Second
+	cfg.Logger = new(mysql.NopLogger)
+	connector, err := mysql.NewConnector(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("stack: %w", err)
+	}
+	return sql.OpenDB(connector), nil
+}
+
+// createIn creates the database in the server at addr that serves dir. Another server may have taken the port, and answers as well:
+// that is an error.
+func createIn(ctx context.Context, addr, dir string) error {
+	admin, err := mariaAdmin(addr)
+	if err != nil {
+		return err
+	}
+	defer admin.Close()
+	var served string
+	if err := admin.QueryRowContext(ctx, "SELECT @@datadir").Scan(&served); err != nil {
+		return err
+	}
+	theirs, err := os.Stat(served)
+	if err != nil {
+		return err
+	}
+	if ours, err := os.Stat(dir); err != nil || !os.SameFile(ours, theirs) {
+		return errors.Join(errors.New("another server answers at its port"), err)
+	}
+	_, err = admin.ExecContext(ctx, "CREATE DATABASE IF NOT EXISTS "+DatabaseName)
+	return err
+}

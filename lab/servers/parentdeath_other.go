@@ -1,0 +1,7 @@
+//go:build !linux
+
+package servers
+
+import "syscall"
+
+func supervised() *syscall.SysProcAttr { return OwnProcessGroup() }

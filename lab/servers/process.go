@@ -1,0 +1,238 @@
+package servers
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// stopTimeout is how long a process may take to stop before it is killed.
+const stopTimeout = 15 * time.Second
+
+// Process is a server that runs under a supervisor.
+type Process struct {
+	Name string
+
+	pid        int    // of the server, not of its supervisor
+	log        string // the file with its output
+	tail       *tail  // the end of its stderr, in place of the file; nil: there is a file
+	supervisor *exec.Cmd
+	done       chan struct{} // closed when the server has ended
+}
+
+// command is what a supervisor runs. Its output goes to a file in the stack's directory, unless there are in and out.
+type command struct {
+	name    string
+	argv    []string
+	env     []string // nil: that of this process
+	in, out *os.File // the process's standard input and output, when it is talked to
+	foreign bool     // not ours, so it may write any amount to its stderr: only the end is kept, in memory
+}
+
+// openLog opens what the process writes its output to.
+func (p *Process) openLog(c command) (w *os.File, err error) {
+	if c.foreign {
+		p.tail, w, err = newTail()
+	} else {
+		w, err = os.Create(p.log)
+	}
+	return w, err
+}
+
+func (s *Stack) start(c command) (*Process, error) {
+	p := &Process{Name: c.name, log: filepath.Join(s.dir, c.name+".log"), done: make(chan struct{})}
+	log, err := p.openLog(c)
+	if err != nil {
+		return nil, fmt.Errorf("stack: %w", err)
+	}
+	defer log.Close()
+	reports, report, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("stack: %w", err)
+	}
+	defer reports.Close()
+	p.supervisor = s.supervisor(c, log, report)
+	err = p.supervisor.Start()
+	_, _ = report.Close(), log.Close() // the supervisor has duplicates
+	if err != nil {
+		return nil, fmt.Errorf("stack: start %s: %w", c.name, err)
+	}
+	go func() {
+		defer close(p.done)
+		_ = p.supervisor.Wait()
+		if p.tail != nil {
+			p.tail.writerEnded()
+		}
+	}()
+
+	line, err := bufio.NewReader(reports).ReadString('\n')
+	if err == nil {
+		p.pid, err = strconv.Atoi(strings.TrimSpace(line))
+	}
+	if err != nil {
+		<-p.done
+		return nil, fmt.Errorf("stack: start %s: %s", c.name, p.lastOutput())
+	}
+	s.add(p)
+	return p, nil
+}
+
+// inRole makes a command run this same binary in a role.
+func (s *Stack) inRole(role string, c command) command {
+	c.argv, c.env = []string{s.self}, append(append(os.Environ(), serverVariable+"="+role), c.env...)
+	return c
+}
+
+// PID is the server's process id.
+func (p *Process) PID() int { return p.pid }
+
+// ExitCode waits for the server's end and returns its exit status; 255: a signal may have ended it.
+func (p *Process) ExitCode() int {
+	<-p.done
+	return p.supervisor.ProcessState.ExitCode()
+}
+
+// Status waits for the server's end, and says how it ended: "exit status 3", for example.
+func (p *Process) Status() string {
+	if code := p.ExitCode(); code != signalled {
+		return fmt.Sprintf("exit status %d", code)
+	}
+	return fmt.Sprintf("exit status %d, or by a signal", signalled)
+}
+
+// signalled is the exit status that a supervisor reports when a signal has ended its server.
+const signalled = 255
+
+// Ended waits for the server's end, and returns what proves it.
+func (p *Process) Ended() (proof string, err error) {
+	return fmt.Sprintf("process %d has ended, its supervisor reports status %d", p.pid, p.ExitCode()), nil
+}
+
+func (p *Process) String() string { return p.Name }
+
+// Done is closed when the server has ended.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Stop asks the server to end, and kills it when it takes too long.
+func (p *Process) Stop() error {
+	p.Resume() // a paused process does not receive SIGTERM
+	p.signal(syscall.SIGTERM)
+	select {
+	case <-p.done:
+		return nil
+	case <-time.After(stopTimeout):
+		p.Kill()
+		return fmt.Errorf("stack: %s did not end within %s and was killed", p.Name, stopTimeout)
+	}
+}
+
+// Kill ends the server without warning, as a crash does, and returns when it has ended.
+func (p *Process) Kill() {
+	p.signal(syscall.SIGKILL)
+	<-p.done
+}
+
+// Pause stops the server from running until Resume, as a long pause of its machine does. It returns when the server has
+// stopped, or an error when it has not after 30 s. A thread that waits for the disk stops late.
+func (p *Process) Pause() error {
+	p.signal(sigStop)
+	poll := time.NewTicker(time.Millisecond)
+	defer poll.Stop()
+	for deadline := time.Now().Add(30 * time.Second); !stopped(p.pid); <-poll.C {
+		if time.Now().After(deadline) {
+			return fmt.Errorf("stack: %s does not stop", p.Name)
+		}
+	}
+	return nil
+}
+
+// Resume lets a paused server continue.
+func (p *Process) Resume() { p.signal(sigContinue) }
+
+// signal sends sig unless the server has ended: then its process id may belong to another process.
+func (p *Process) signal(sig syscall.Signal) {
+	select {
+	case <-p.done:
+	default:
+		_ = kill(p.pid, sig)
+	}
+}
+
+// Log is what the process has printed; of a [Stack.Program] the end of its stderr.
+func (p *Process) Log() string {
+	if p.tail != nil {
+		return p.end()
+	}
+	text, _ := os.ReadFile(p.log)
+	return string(text)
+}
+
+// LastLine is the last line that the server printed.
+func (p *Process) LastLine() string {
+	lines := strings.Split(strings.TrimSpace(p.end()), "\n")
+	return lines[len(lines)-1]
+}
+
+// LastLines are the last lines that the process printed, at most n. Of a long line it is the beginning.
+func (p *Process) LastLines(n int) (lines []string) {
+	const longest = 200 // bytes
+	for line := range strings.Lines(strings.TrimSpace(p.end())) {
+		if line = strings.TrimRight(line, "\r\n"); len(line) > longest {
+			line = strings.ToValidUTF8(line[:longest], "") + "…"
+		}
+		lines = append(lines, line)
+	}
+	return lines[max(0, len(lines)-n):]
+}
+
+// end is the end of the log only, because a log may be long.
+func (p *Process) end() string {
+	if p.tail != nil {
+		select {
+		case <-p.done:
+			<-p.tail.ended // nothing is in the pipe any more
+		default:
+		}
+		return p.tail.String()
+	}
+	log, err := os.Open(p.log)
+	if err != nil {
+		return ""
+	}
+	defer log.Close()
+	if size, err := log.Seek(0, io.SeekEnd); err == nil {
+		_, _ = log.Seek(max(0, size-tailSize), io.SeekStart)
+	}
+	text, _ := io.ReadAll(io.LimitReader(log, tailSize))
+	return string(text)
+}
+
+// lastOutput is the last lines that the server printed, without the frames of Java's stack traces.
+func (p *Process) lastOutput() string {
+	lines := strings.Split(strings.TrimSpace(p.Log()), "\n")
+	lines = slices.DeleteFunc(lines, func(line string) bool { return strings.HasPrefix(line, "\tat ") })
+	return strings.Join(lines[max(0, len(lines)-3):], " | ")
+}
+
+// findOutput returns nil when the process has printed a whole line that match accepts.
+func (p *Process) findOutput(match func(line string) bool) error {
+	text, err := os.ReadFile(p.log)
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(string(text)) {
+		if line, whole := strings.CutSuffix(line, "\n"); whole && match(line) {
+			return nil
+		}
+	}
+	return errors.New("it has not printed the address at which it listens")
+}

@@ -1,0 +1,276 @@
+package watch
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"locklab/lab/burst"
+	"locklab/lab/servers"
+)
+
+// answerWithin is how long a server may take to answer before it is shown as silent.
+const answerWithin = 250 * time.Millisecond
+
+// Picture is what the servers say now.
+type Picture struct {
+	Topology, Balancer                   string
+	Instances, Redis, Sentinels, RedLock []Box
+}
+
+// Tier is a row of servers of one kind.
+type Tier struct {
+	Title string
+	Boxes []Box
+}
+
+// Tiers are the rows of the picture below the balancer; none of no picture.
+func (p *Picture) Tiers() (all []Tier) {
+	if p == nil {
+		return nil
+	}
+	for _, t := range []Tier{
+		{"Instances", p.Instances},
+		{"Redis, " + p.Topology, p.Redis},
+		{"Sentinels", p.Sentinels},
+		{"Independent nodes of RedLock, for v4", p.RedLock},
+	} {
+		if len(t.Boxes) > 0 {
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+// Box is one server.
+type Box struct {
+	Name, Addr string
+	State      State
+	Does       []Deed
+
+	Role    string // of a server of Redis, as it says itself: master, replica; empty: it says none
+	Was     string // the role that it said last
+	Follows string // name of a replica's master
+	Linked  bool   // a replica: to its master
+	Behind  int64  // a replica: bytes that its master has sent and it has not received
+	Names   string // of a sentinel: which server it says is the master
+	Slots   string // of a master in a cluster
+	Locks   []Lock
+
+	offset int64
+	owners []string // of an instance: the processes that it is or was, as owners of locks
+}
+
+// Lock is one that a server keeps.
+type Lock struct {
+	Held
+	By string // the instance that holds it; empty: none says that it does
+}
+
+// Holder is the instance that holds the lock, or else the owner for people.
+func (l Lock) Holder() string { return cmp.Or(l.By, l.Held.Holder()) }
+
+// State is what a server does.
+type State string
+
+// The states.
+const (
+	Runs   State = "runs"
+	Paused State = "paused"
+	IsCut  State = "cut off"
+	Ended  State = "ended"
+	Silent State = "does not answer"
+)
+
+// Deed is a fault, or its end. Why says why it cannot be done; empty: it can.
+type Deed struct {
+	What  string
+	Why   string
+	Never bool // whatever the state of the server
+}
+
+// Look asks every server. It changes nothing.
+func (s *Servers) Look(ctx context.Context) Picture {
+	boxes := make([]Box, len(s.all))
+	var asking sync.WaitGroup
+	for i, one := range s.all {
+		boxes[i] = one.box(s.redis)
+		asking.Go(func() {
+			ctx, cancel := context.WithTimeout(ctx, answerWithin)
+			defer cancel()
+			if (boxes[i].State == Runs || boxes[i].State == IsCut) && s.ask(ctx, one, &boxes[i]) != nil {
+				boxes[i].State = Silent
+			}
+		})
+	}
+	asking.Wait()
+	s.notice(boxes)
+	p := Picture{Topology: s.redis.Kind, Balancer: s.balancer}
+	for i, one := range s.all {
+		of := map[string]*[]Box{anInstance: &p.Instances, ofRedis: &p.Redis, aSentinel: &p.Sentinels, ofRedLock: &p.RedLock}[one.kind]
+		*of = append(*of, boxes[i])
+	}
+	p.link()
+	p.holders()
+	return p
+}
+
+// notice remembers the roles, and what has changed.
+func (s *Servers) notice(boxes []Box) {
+	for i, one := range s.all {
+		if is := boxes[i].Role; is != "" {
+			if one.role != "" && is != one.role {
+				s.changed = append(s.changed, Change{time.Now(), one.name + " is a " + is})
+			}
+			one.role = is
+		}
+		for _, owner := range boxes[i].owners {
+			if !slices.Contains(one.owners, owner) {
+				one.owners = append(one.owners, owner)
+			}
+		}
+		boxes[i].Was, boxes[i].owners = one.role, one.owners
+	}
+}
+
+// holders names the instances that hold locks, in place of their processes.
+func (p *Picture) holders() {
+	for _, boxes := range [][]Box{p.Redis, p.RedLock} {
+		for _, b := range boxes {
+			for i := range b.Locks {
+				of := func(instance Box) bool { return slices.Contains(instance.owners, b.Locks[i].Process()) }
+				if at := slices.IndexFunc(p.Instances, of); at >= 0 {
+					b.Locks[i].By = p.Instances[at].Name
+				}
+			}
+		}
+	}
+}
+
+// link counts how far each replica is behind its master.
+func (p *Picture) link() {
+	for i, replica := range p.Redis {
+		if m := slices.IndexFunc(p.Redis, func(b Box) bool { return b.Name == replica.Follows && b.Role == "master" }); m >= 0 {
+			p.Redis[i].Behind = max(0, p.Redis[m].offset-replica.offset)
+		}
+	}
+}
+
+// box is what is known of a server without a question.
+func (s *server) box(t *servers.Topology) Box {
+	b := Box{Name: s.name, State: Runs}
+	if s.instance != nil {
+		b.Addr = strings.TrimPrefix(s.instance.URL, "http://")
+	} else {
+		b.Addr = s.node.Addr
+	}
+	switch {
+	case s.ended():
+		b.State = Ended
+	case s.paused:
+		b.State = Paused
+	case s.cut != nil:
+		b.State = IsCut
+	}
+	pause, cut := Pause, Cut
+	if s.paused && !s.ended() {
+		pause = Resume
+	}
+	if s.cut != nil {
+		cut = Mend
+	}
+	for _, what := range []string{Kill, pause, cut, Restart} {
+		d := Deed{What: what, Why: s.never(what, t)}
+		if d.Never = d.Why != ""; !d.Never {
+			d.Why = s.not(what)
+		}
+		b.Does = append(b.Does, d)
+	}
+	return b
+}
+
+// ask fills in what a server says of itself.
+func (s *Servers) ask(ctx context.Context, one *server, b *Box) error {
+	if one.instance != nil {
+		health, err := burst.Target{URL: one.instance.URL}.Health(ctx)
+		b.owners = slices.Collect(maps.Values(health.Owners))
+		return err
+	}
+	return one.node.WithClient(func(c *redis.Client) (err error) {
+		switch one.kind {
+		case aSentinel:
+			var addr []string
+			addr, err = c.Do(ctx, "SENTINEL", "get-master-addr-by-name", servers.SentinelMaster).StringSlice()
+			b.Names = s.at(strings.Join(addr, ":"))
+			return err
+		case ofRedis:
+			err = s.role(ctx, c, b)
+		}
+		if err == nil && b.Role != replica {
+			var held []Held
+			held, err = Locks(ctx, c, s.redis.Kind == "cluster")
+			for _, h := range held {
+				b.Locks = append(b.Locks, Lock{Held: h})
+			}
+		}
+		return err
+	})
+}
+
+// at is the name of the server of Redis that others reach at an address.
+func (s *Servers) at(addr string) string {
+	for _, n := range s.redis.Nodes {
+		if n.AnnouncedAddr() == addr {
+			return n.Name
+		}
+	}
+	return addr
+}
+
+const replica = "replica"
+
+// role asks a server of Redis for its role. miniredis says none.
+func (s *Servers) role(ctx context.Context, c *redis.Client, b *Box) error {
+	sections, err := c.InfoMap(ctx, "replication").Result()
+	if refused := redis.Error(nil); errors.As(err, &refused) {
+		return c.Ping(ctx).Err()
+	}
+	says := sections["Replication"]
+	if err != nil {
+		return err
+	}
+	if b.Role = says["role"]; b.Role == "slave" {
+		b.Role, b.Linked = replica, says["master_link_status"] == "up"
+		b.Follows = s.at(net.JoinHostPort(says["master_host"], says["master_port"]))
+		b.offset, err = strconv.ParseInt(says["slave_repl_offset"], 10, 64)
+		return err
+	}
+	if s.redis.Kind == "cluster" {
+		if b.Slots, err = slots(ctx, c); err != nil {
+			return err
+		}
+	}
+	b.offset, err = strconv.ParseInt(says["master_repl_offset"], 10, 64)
+	return err
+}
+
+// slots are those that a server of a cluster has, as it says itself.
+func slots(ctx context.Context, c *redis.Client) (string, error) {
+	const first = 8 // the fields before: id, address, flags, master, ping, pong, epoch, link
+	text, err := c.ClusterNodes(ctx).Result()
+	for line := range strings.Lines(text) {
+		if fields := strings.Fields(line); len(fields) > first && strings.Contains(fields[2], "myself") {
+			return strings.Join(fields[first:], ", "), err
+		}
+	}
+	return "", err
+}

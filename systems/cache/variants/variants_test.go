@@ -1,0 +1,281 @@
+package variants_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"locklab/lab/testenv"
+	"locklab/order"
+	"locklab/systems/cache"
+	"locklab/systems/cache/variants"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+// open returns the variants of two instances over one Redis and one database.
+func open(t *testing.T, database string) (sets [2]*variants.Set) {
+	t.Helper()
+	node, lock := testenv.Redis(t, false), testenv.Mutex()
+	for i := range sets {
+		sets[i], _ = instance(t, node.Addr, database, string(rune('a'+i)), lock)
+	}
+	return sets
+}
+
+// instance returns the variants of one instance, and what they stand on.
+func instance(t *testing.T, addr, database, name string, lock cache.Locker) (*variants.Set, variants.Backends) {
+	t.Helper()
+	client := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true})
+	store, err := order.OpenStore(testenv.Context(t), order.Config{Database: database})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := variants.Backends{
+		Instance: name, Redis: client, DB: store.DB(), Lock: lock, TTL: time.Hour, Log: slog.New(slog.DiscardHandler),
+		Failed: func(what string, err error) { logged(t, what, err) },
+	}
+	set := variants.New(b)
+	t.Cleanup(func() { _ = errors.Join(set.Close(), client.Close(), store.Close()) })
+	return set, b
+}
+
+// logged notes a failure in the background. It must be one.
+func logged(t *testing.T, what string, err error) {
+	if t.Log(what, err); err == nil {
+		t.Errorf("%s has not failed", what)
+	}
+}
+
+// alone is one instance over servers of its own.
+func alone(t *testing.T) (*variants.Set, variants.Backends) {
+	t.Helper()
+	return instance(t, testenv.Redis(t, false).Addr, "sqlite:"+filepath.Join(t.TempDir(), "items.db"), "a", testenv.Mutex())
+}
+
+func access(t *testing.T, s *variants.Set, name string) variants.Access {
+	t.Helper()
+	a, err := s.Open(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// Both instances see the inserts and updates of one. With c2 and c7 they see them later, and with the others now, or after the change.
+func TestEveryVariantFollows(t *testing.T) {
+	t.Parallel()
+	sets := open(t, "sqlite:"+filepath.Join(t.TempDir(), "items.db"))
+	for i, v := range variants.All() {
+		t.Run(v.Name, func(t *testing.T) {
+			id := uint64(i + 1)
+			one, other := access(t, sets[0], v.Name), access(t, sets[1], v.Name)
+			if _, err := other.Get(t.Context(), id); !errors.Is(err, cache.ErrNotFound) {
+				t.Errorf("before it is inserted: %v", err)
+			}
+			for version := range int64(2) {
+				if _, err := one.Put(t.Context(), id, "x"); err != nil {
+					t.Fatal(err)
+				}
+				if v.Name == "c7" && version == 1 {
+					return // it is old for an age
+				}
+				for instance, a := range []variants.Access{one, other} {
+					if v.Name == "c2" && version == 1 && instance == 1 {
+						continue // its second level is old
+					}
+					testenv.Eventually(t, "the instance sees it", func() bool {
+						item, err := a.Get(t.Context(), id)
+						return err == nil && item.Version == version+1
+					})
+				}
+			}
+		})
+	}
+}
+
+// The filter of c1 spares the database. An empty answer of c3 is kept for a tenth of the TTL.
+func TestAbsentItems(t *testing.T) {
+	set, b := alone(t)
+	ctx, loads := cache.CountLoads(t.Context())
+	absent := access(t, set, "c1")
+	for id := range uint64(20) {
+		if _, err := absent.Get(ctx, id+1); !errors.Is(err, cache.ErrNotFound) {
+			t.Fatal(err)
+		}
+	}
+	if n := loads.Load(); n != 0 {
+		t.Errorf("the database was asked %d times", n)
+	}
+	if _, err := access(t, set, "c3").Get(ctx, 9); !errors.Is(err, cache.ErrNotFound) {
+		t.Fatal(err)
+	}
+	if left := b.Redis.PTTL(t.Context(), "c3:item:9").Val(); left <= 0 || left > b.TTL/10 {
+		t.Errorf("the empty answer is kept for %s, want %s at most", left, b.TTL/10)
+	}
+}
+
+// c4 deletes again after its delay, and c5 deletes what the log has. So a key that came back in between is not old for the TTL.
+func TestDeletesComeAgain(t *testing.T) {
+	t.Parallel()
+	set, b := alone(t)
+	twice, logged := access(t, set, "c4"), access(t, set, "c5")
+	for _, a := range []variants.Access{twice, logged} {
+		if _, err := a.Put(t.Context(), 7, "x"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := a.Get(t.Context(), 7); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := b.DB.Exec("INSERT INTO cache_deletes (item_id) VALUES (7)").Error; err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"c4:item:7", "c5:item:7"} {
+		testenv.Eventually(t, key+" is deleted again", func() bool { return b.Redis.Exists(t.Context(), key).Val() == 0 })
+	}
+}
+
+// The filter of c1 knows what another variant has inserted.
+func TestFilterKnowsAllWriters(t *testing.T) {
+	sets := open(t, "sqlite:"+filepath.Join(t.TempDir(), "items.db"))
+	absent, writer := access(t, sets[0], "c1"), access(t, sets[1], "c3")
+	if _, err := writer.Put(t.Context(), 7, "x"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := absent.Get(t.Context(), 7); err != nil {
+		t.Error(err)
+	}
+}
+
+// An instance that cannot open its caches says so, and tries again.
+func TestOpensLater(t *testing.T) {
+	sets := open(t, "sqlite:"+filepath.Join(t.TempDir(), "items.db"))
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := sets[0].Open(gone, "c0"); err == nil {
+		t.Error("it opened without its servers")
+	}
+	access(t, sets[0], "c0")
+}
+
+// A database that goes away fails what asks it: a caller that opens c6, and the work in the background.
+func TestTheDatabaseGoesAway(t *testing.T) {
+	_, b := alone(t)
+	var failed atomic.Bool
+	b.Failed = func(what string, err error) {
+		if what == "retry deletes" && errors.Is(err, cache.ErrUnavailable) {
+			failed.Store(true)
+		}
+	}
+	s := variants.New(b)
+	t.Cleanup(func() { _ = s.Close() })
+	access(t, s, "c5")
+	pool, err := b.DB.DB()
+	if err = errors.Join(err, pool.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Open(t.Context(), "c6"); !errors.Is(err, cache.ErrUnavailable) {
+		t.Errorf("c6 is opened: %v", err)
+	}
+	testenv.Eventually(t, "the failure is told", failed.Load)
+}
+
+// A database in memory loses its data and its binlog with a restart. Then c6 drops what it has, logs it, and follows again.
+func TestBinlogIsLost(t *testing.T) {
+	testenv.Needs(t, testenv.MariaDB)
+	server, err := testenv.Stack(t).MariaDB(testenv.Context(t), "--log-bin=binlog", "--binlog-format=ROW", "--server-id=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said strings.Builder
+	one, b := instance(t, testenv.Redis(t, false).Addr, "mysql:"+server.DSN, "a", testenv.Mutex())
+	_ = one.Close()
+	if err := b.DB.Exec("FLUSH BINARY LOGS").Error; err != nil { // the second file; a new server begins with the first
+		t.Fatal(err)
+	}
+	b.MySQL, b.Log = server.DSN, slog.New(slog.NewTextHandler(&said, nil))
+	s := variants.New(b)
+	t.Cleanup(func() { _ = s.Close() })
+	c6 := access(t, s, "c6")
+	position := func() string { return b.Redis.Get(t.Context(), "c6:changes:position").Val() }
+	if _, err := c6.Put(t.Context(), 1, "before"); err != nil {
+		t.Fatal(err)
+	}
+	testenv.Eventually(t, "the change has come through", func() bool {
+		return position() != "" && b.Redis.XLen(t.Context(), "c6:changes").Val() == 0
+	})
+	// No change names this item: only a cache that is dropped has it no more.
+	if err := b.Redis.Set(t.Context(), "c6:item:2", `{"id": 2, "text": "before"}`, 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	var reader string
+	if err := b.DB.Raw("SELECT id FROM information_schema.processlist WHERE command = 'Binlog Dump'").Scan(&reader).Error; err != nil {
+		t.Fatal(err)
+	}
+	if err := b.DB.Exec("RESET MASTER").Error; err != nil {
+		t.Fatal(err)
+	}
+	_ = b.DB.Exec("KILL " + reader).Error // a server that ends closes its connections; this one may have ended with its file
+	testenv.Eventually(t, "what was cached is dropped", func() bool {
+		_, err := c6.Get(t.Context(), 2)
+		return errors.Is(err, cache.ErrNotFound)
+	})
+	if _, err := c6.Put(t.Context(), 1, "after"); err != nil {
+		t.Fatal(err)
+	}
+	testenv.Eventually(t, "c6 follows again", func() bool {
+		item, err := c6.Get(t.Context(), 1)
+		return err == nil && item.Text == "after" && strings.HasPrefix(position(), "binlog.000001:")
+	})
+	if err := s.Close(); err != nil || !strings.Contains(said.String(), "the cache is dropped") {
+		t.Errorf("the log says %q, %v", said.String(), err)
+	}
+}
+
+// Over MariaDB c6 follows the binlog. Without one there is no c6, for good, and the other variants are there.
+func TestBinlog(t *testing.T) {
+	testenv.Needs(t, testenv.MariaDB)
+	for name, settings := range map[string][]string{"with": {"--log-bin=binlog", "--binlog-format=ROW", "--server-id=1"}, "without": nil} {
+		t.Run(name, func(t *testing.T) {
+			server, err := testenv.Stack(t).MariaDB(testenv.Context(t), settings...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			store, err := order.OpenStore(testenv.Context(t), order.Config{Database: "mysql:" + server.DSN})
+			if err != nil {
+				t.Fatal(err)
+			}
+			client := redis.NewClient(&redis.Options{Addr: testenv.Redis(t, false).Addr})
+			s := variants.New(variants.Backends{
+				Instance: "a", Redis: client, DB: store.DB(), MySQL: server.DSN, Lock: testenv.Mutex(), TTL: time.Hour,
+				Log: slog.New(slog.DiscardHandler), Failed: func(what string, err error) { logged(t, what, err) },
+			})
+			t.Cleanup(func() { _ = errors.Join(s.Close(), client.Close(), store.Close()) })
+			other := access(t, s, "c5")
+			c6, err := s.Open(t.Context(), "c6")
+			if settings == nil {
+				if !errors.Is(err, variants.ErrAbsent) || !strings.Contains(err.Error(), "--log-bin") {
+					t.Errorf("there is no binlog: %v", err)
+				}
+				return
+			}
+			for version := range int64(2) { // c5 knows nothing of the cache of c6
+				if _, err := other.Put(t.Context(), 7, "x"); err != nil {
+					t.Fatal(err)
+				}
+				testenv.Eventually(t, "c6 sees it", func() bool {
+					item, err := c6.Get(t.Context(), 7)
+					return err == nil && item.Version == version+1
+				})
+			}
+		})
+	}
+}
