@@ -22,27 +22,72 @@ const (
 	Memcached   Need = "memcached"
 )
 
-func (n Need) program() servers.Program { return servers.ProgramNamed(string(n)) }
+// Here are the options of a run with the programs of this machine.
+func Here() Options { return Options{Real: servers.RealRedis()} }
 
-// met reports whether this machine has the program.
-func (n Need) met() bool { return n.program().Missing() == nil }
+// ownProcesses is what an experiment needs that does not run in containers.
+const ownProcesses = "servers that are processes of the lab"
 
-// without says that a need is not met, and how to meet it.
-func (n Need) without() string {
-	if old := n.program().TooOld(); old != nil {
+// without says why a run with these options does not have n, and how to get it; empty: it has it.
+func (o Options) without(n Need) string {
+	program := servers.ProgramNamed(string(n))
+	if old := program.TooOld(); old != nil {
 		return fmt.Sprintf("%s: %v: install its own package, or that of a newer system", n, old)
 	}
-	return fmt.Sprintf("%s, which is not on the PATH: %s", n, n.program().Install())
-}
-
-// leftOut says why this machine cannot run the variant; empty: it can.
-func (v Variant) leftOut() string {
-	for _, n := range v.Needs {
-		if !n.met() {
-			return "needs " + n.without()
-		}
+	if program.Missing() != nil {
+		return fmt.Sprintf("%s, which is not on the PATH: %s", n, program.Install())
+	}
+	if n == RedisServer && !o.Real {
+		return "a real redis-server, and this run uses miniredis"
 	}
 	return ""
+}
+
+// LeavesOut says why a run with these options leaves a variant out; empty: it does not. The experiment runs all the same.
+func (o Options) LeavesOut(v Variant) string {
+	for _, n := range v.Needs {
+		if why := o.without(n); why != "" {
+			return "needs " + why
+		}
+	}
+	if o.Quick && v.Slow {
+		return "is slow, and a quick run leaves it out"
+	}
+	return ""
+}
+
+// CannotRun says why these options and this machine cannot run e, and what to do; nil: they can.
+func (o Options) CannotRun(e Experiment) error {
+	if why := o.Obstacles([]Experiment{e}); len(why) > 0 {
+		return errors.New(strings.Join(why, "; "))
+	}
+	return nil
+}
+
+// Obstacles has a sentence for each reason why some of these experiments cannot run, with their ids.
+func (o Options) Obstacles(all []Experiment) (sentences []string) {
+	by := make(map[string][]string)
+	for _, e := range all {
+		if o.Docker != "" { // the containers are all that it needs
+			if e.Docker == 0 {
+				by[ownProcesses] = append(by[ownProcesses], e.ID)
+			}
+			continue
+		}
+		for _, n := range e.Needs {
+			if why := o.without(n); why != "" {
+				by[why] = append(by[why], e.ID)
+			}
+		}
+	}
+	for _, why := range slices.Sorted(maps.Keys(by)) {
+		verb := "needs"
+		if len(by[why]) > 1 {
+			verb = "need"
+		}
+		sentences = append(sentences, fmt.Sprintf("%s %s %s", strings.Join(by[why], ", "), verb, why))
+	}
+	return sentences
 }
 
 // Uses reports whether an experiment or one of its variants needs n.
@@ -50,48 +95,6 @@ func Uses(all []Experiment, n Need) bool {
 	return slices.ContainsFunc(all, func(e Experiment) bool {
 		return slices.Contains(e.Needs, n) || slices.ContainsFunc(e.Variants, func(v Variant) bool { return slices.Contains(v.Needs, n) })
 	})
-}
-
-// LeftOut says which variants of experiments this machine cannot run, and how to change that; nil: it can run all. An experiment runs
-// without them.
-func LeftOut(all []Experiment) (err error) {
-	for _, e := range all {
-		for _, v := range e.Variants {
-			if why := v.leftOut(); why != "" {
-				err = errors.Join(err, fmt.Errorf("%s, %s: left out: it %s", e.ID, v.Name, why))
-			}
-		}
-	}
-	return err
-}
-
-// Missing returns an error that names each program that this machine does not have, the experiments that need it, and the
-// command that installs it.
-func Missing(all []Experiment) (err error) {
-	for _, sentence := range MissingFor(all) {
-		err = errors.Join(err, errors.New(sentence))
-	}
-	return err
-}
-
-// MissingFor has a sentence for each program that this machine does not have.
-func MissingFor(all []Experiment) (sentences []string) {
-	by := make(map[Need][]string)
-	for _, e := range all {
-		for _, n := range e.Needs {
-			by[n] = append(by[n], e.ID)
-		}
-	}
-	for _, n := range slices.Sorted(maps.Keys(by)) {
-		if !n.met() {
-			verb := "needs"
-			if len(by[n]) > 1 {
-				verb = "need"
-			}
-			sentences = append(sentences, fmt.Sprintf("%s %s %s", strings.Join(by[n], ", "), verb, n.without()))
-		}
-	}
-	return sentences
 }
 
 // InContainers are the ids of the experiments that can run in containers.

@@ -42,18 +42,18 @@ func TestAnExperimentNamesWhatItNeeds(t *testing.T) {
 func TestANeedThatIsNotMet(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("PATH", dir)
-	v := Variant{Needs: []Need{RedisServer}}
-	if why := v.leftOut(); !strings.HasPrefix(why, "needs redis-server, which is not on the PATH: ") || !strings.Contains(why, "apt") {
+	v, o := Variant{Needs: []Need{RedisServer}}, Options{Real: true}
+	if why := o.LeavesOut(v); !strings.HasPrefix(why, "needs redis-server, which is not on the PATH: ") || !strings.Contains(why, "apt") {
 		t.Errorf("missing: %q", why)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "redis-server"), []byte("#!/bin/sh\necho Redis server v=5.0.1\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if why := v.leftOut(); !strings.Contains(why, "needs redis-server: ") || !strings.Contains(why, "is 5.0.1") ||
+	if why := o.LeavesOut(v); !strings.Contains(why, "needs redis-server: ") || !strings.Contains(why, "is 5.0.1") ||
 		!strings.Contains(why, "install its own package, or that of a newer system") {
 		t.Errorf("too old: %q", why)
 	}
-	if why := (Variant{}).leftOut(); why != "" {
+	if why := o.LeavesOut(Variant{}); why != "" {
 		t.Errorf("a variant without needs: %q", why)
 	}
 }

@@ -38,13 +38,10 @@ type Results struct {
 	Pace    Pace     `json:"pace"`
 	Build   string   `json:"build"`
 	Runs    []Result `json:"runs"`
-	LeftOut []string `json:"left_out,omitempty"` // they run elsewhere only
-	Missing []string `json:"missing,omitempty"`  // programs without which experiments of a group were left out: a sentence for each
+	LeftOut []string `json:"left_out,omitempty"` // experiments of a group that cannot run here: a sentence for each reason
 	Verdict Verdict  `json:"verdict"`            // the worst
 	Took    float64  `json:"took_s"`
 	Report  string   `json:"report,omitempty"` // of all of it, as a page
-
-	Elsewhere string `json:"-"` // where those that are left out run
 }
 
 // RunAll calls run for each experiment, so many at a time, and then for each that must run alone. The longest begin first, so that none of
@@ -110,7 +107,7 @@ func (r Result) Usual() time.Duration {
 // Work is how many trials e has with these options, and about how long they take together.
 func (o Options) Work(e Experiment) (trials int, takes time.Duration) {
 	for _, v := range e.Variants {
-		if o.leavesOut(v) == "" {
+		if o.LeavesOut(v) == "" {
 			trials += o.trialsOf(e, v)
 		}
 	}

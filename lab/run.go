@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
-	"slices"
 	"time"
 
 	"locklab/lab/history"
@@ -86,7 +85,7 @@ func (r *run) tell(e Event) {
 // variant runs the trials of a variant.
 func (r *run) variant(ctx context.Context, i int) VariantRecord {
 	v := r.Variants[i]
-	done := VariantRecord{Name: v.Name, Trials: []TrialRecord{}, LeftOut: r.leavesOut(v)}
+	done := VariantRecord{Name: v.Name, Trials: []TrialRecord{}, LeftOut: r.LeavesOut(v)}
 	trials := r.trialsOf(r.Experiment, v)
 	if done.LeftOut != "" {
 		trials = 0
@@ -155,19 +154,6 @@ func (o Options) TrialsOf(e Experiment) int {
 // trialsOf is how often a variant of e runs.
 func (o Options) trialsOf(e Experiment, v Variant) int {
 	return cmp.Or(max(o.Trials, 0), v.Trials, o.TrialsOf(e))
-}
-
-// leavesOut says why a variant does not run; empty: it runs.
-func (o Options) leavesOut(v Variant) string {
-	switch reason := v.leftOut(); {
-	case reason != "":
-		return reason
-	case !o.Real && slices.Contains(v.Needs, RedisServer):
-		return "needs a real redis-server, and this run uses miniredis"
-	case o.Quick && v.Slow:
-		return "is slow, and a quick run leaves it out"
-	}
-	return ""
 }
 
 // Engine says what serves as Redis.

@@ -29,8 +29,6 @@ type labRunCommand struct {
 	On       string  `default:"processes" enum:"processes,docker" placeholder:"WHERE" help:"Where to run Redis: processes, or docker for containers in their own Compose project."`
 	checkout
 	JSON bool `name:"json" help:"Print the results as JSON."`
-
-	image string // of Redis in containers
 }
 
 const (
@@ -62,23 +60,24 @@ func (c *labRunCommand) Run(ctx context.Context, std streams) error {
 	if err != nil {
 		return usageErrorf("%w", err)
 	}
-	result := &lab.Results{Build: build(), Elsewhere: "only with redis-server"}
-	if c.On == onDocker {
-		result.Elsewhere = "only on processes"
+	if err := requirePrograms(chosen); err != nil {
+		return err
 	}
-	if chosen, result.Missing = c.dropMissing(chosen); len(result.Missing) > 0 && os.Getenv("LAB_REQUIRE") == "all" {
-		return unavailable(fmt.Errorf("LAB_REQUIRE=all requires every program: %s", strings.Join(result.Missing, "; ")))
+	options, err := c.options()
+	if err != nil {
+		return unavailable(err)
 	}
-	if chosen, result.LeftOut, err = c.keepRunnable(ctx, chosen, std); err != nil {
+	result := &lab.Results{Build: build()}
+	if chosen, result.LeftOut, err = c.runnable(chosen, options, c.Embedded); err == nil && c.On == onDocker {
+		options.Image, err = c.checkContainers(ctx, std)
+	}
+	if err != nil {
 		return err
 	}
 	if err := commandError(ctx, c.prepare(ctx, chosen, std.say), "no experiment was begun"); err != nil {
 		return err
 	}
-	options, err := c.options()
-	if err == nil {
-		options.Pace, err = lab.MeasurePace(ctx)
-	}
+	options.Pace, err = lab.MeasurePace(ctx)
 	if err := commandError(ctx, err, "no experiment was begun"); err != nil {
 		return err
 	}
@@ -95,12 +94,29 @@ func (c *labRunCommand) Run(ctx context.Context, std streams) error {
 	return c.finish(ctx, result, std)
 }
 
+// requirePrograms is an error when LAB_REQUIRE=all, and this machine lacks a program that one of the experiments or variants needs.
+func requirePrograms(chosen []lab.Experiment) error {
+	if os.Getenv("LAB_REQUIRE") != "all" {
+		return nil
+	}
+	here := lab.Here()
+	missing := here.Obstacles(chosen)
+	for _, e := range chosen {
+		for _, v := range e.Variants {
+			if why := here.LeavesOut(v); why != "" {
+				missing = append(missing, fmt.Sprintf("%s, %s %s", e.ID, v.Name, why))
+			}
+		}
+	}
+	if len(missing) > 0 {
+		return unavailable(fmt.Errorf("LAB_REQUIRE=all requires every program: %s", strings.Join(missing, "; ")))
+	}
+	return nil
+}
+
 // prepare does the slow work before the first trial: it checks that the store is writable, and builds etcd if that is missing.
 func (c *labRunCommand) prepare(ctx context.Context, chosen []lab.Experiment, say func(string)) error {
 	warnOldRedis(say, c.Embedded || c.On == onDocker)
-	if err := lab.LeftOut(chosen); err != nil && os.Getenv("LAB_REQUIRE") == "all" {
-		return fmt.Errorf("LAB_REQUIRE=all requires every variant: %w", err)
-	}
 	if err := lab.Probe(c.Out); err != nil {
 		return err
 	}
@@ -122,39 +138,15 @@ func prepareEtcd(ctx context.Context, say func(string)) error {
 	})
 }
 
-// keepRunnable returns the experiments that can run with --on and --embedded, and the ids of the others. It fails if a program that they
-// need is missing.
-func (c *labRunCommand) keepRunnable(
-	ctx context.Context, chosen []lab.Experiment, std streams,
-) (kept []lab.Experiment, left []string, err error) {
-	kept = chosen
-	switch {
-	case c.On == onDocker:
-		kept, left, err = c.keepContained(claims.All(), chosen)
-	case c.Embedded:
-		kept, left, err = c.keepEmbedded(chosen)
-	}
-	if err != nil {
-		return nil, nil, usageErrorf("%w", err)
-	}
-	if c.On == onDocker {
-		return kept, left, c.checkContainers(ctx, std)
-	}
-	if err := c.checkPrograms(kept, servers.RealRedis()); err != nil {
-		return nil, nil, unavailable(err)
-	}
-	return kept, left, nil
-}
-
-// checkContainers checks that Docker works and has the image of Redis.
-func (c *labRunCommand) checkContainers(ctx context.Context, std streams) error {
+// checkContainers checks that Docker works and has the image of Redis, which it returns.
+func (c *labRunCommand) checkContainers(ctx context.Context, std streams) (image string, err error) {
 	project, err := compose.Load(ctx, c.Dir, "")
 	if err != nil {
-		return usageErrorf("%w", err)
+		return "", usageErrorf("%w", err)
 	}
-	c.image = project.Variable("REDIS_IMAGE")
-	needsImage := func(image string) bool { return image == c.image }
-	return checkDocker(ctx, std, c.Dir, project, needsImage, "docker", "compose", "images")
+	image = project.Variable("REDIS_IMAGE")
+	needsImage := func(other string) bool { return other == image }
+	return image, checkDocker(ctx, std, c.Dir, project, needsImage, "docker", "compose", "images")
 }
 
 func (c *labRunCommand) options() (o lab.Options, err error) {
@@ -171,7 +163,6 @@ func (c *labRunCommand) options() (o lab.Options, err error) {
 		o.Trials = c.trials(1)
 	}
 	if c.On == onDocker {
-		o.Image = c.image
 		o.Docker, err = filepath.Abs(c.Dir)
 	}
 	return o, err

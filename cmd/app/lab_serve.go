@@ -84,16 +84,6 @@ func isLoopback(addr string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// checkExperiment returns why e cannot run here, or nil if it can.
-func (c *labServeCommand) checkExperiment(e lab.Experiment) error {
-	one := []lab.Experiment{e}
-	if c.Embedded {
-		_, _, err := selection{IDs: []string{e.ID}}.keepEmbedded(one)
-		return err
-	}
-	return lab.Missing(one)
-}
-
 // pageThink is how long a driver waits between reading and writing an order in a burst of the page, as in the demo.
 const pageThink = 100 * time.Millisecond
 
@@ -180,7 +170,7 @@ func (c *labServeCommand) newPage(ctx context.Context, class *live.Class, start 
 	return live.New(ctx, live.Config{
 		Catalogue: claims.All(), Store: c.Out, Program: self(), Class: class,
 		Options: lab.Options{Real: servers.RealRedis() && !c.Embedded, App: []string{program, "serve"}, Build: build(), Pace: pace},
-		Missing: c.checkExperiment, Command: run.reproduceOne, StepCommand: stepCommand, Service: start,
+		Command: run.reproduceOne, StepCommand: stepCommand, Service: start,
 		Remote: c.URL != "", Versions: runnable,
 		Prepare: func(ctx context.Context, e lab.Experiment, tell func(what string)) {
 			_ = run.prepare(ctx, []lab.Experiment{e}, tell) // without etcd, a variant is inconclusive and says why

@@ -59,7 +59,7 @@ func TestTextFitsTheTerminal(t *testing.T) {
 	}
 	sentence := strings.Repeat("a word ", 20)
 	slow := &lab.Results{
-		Pace: 2.5, Redis: "redis-server 7.0.15", LeftOut: []string{"F01", "F02"}, Elsewhere: "only on processes", Missing: []string{sentence},
+		Pace: 2.5, Redis: "redis-server 7.0.15", LeftOut: []string{sentence},
 	}
 	_, sums, _ := strings.Cut(terminal.Results(slow, narrow), "\n\n") // below the table
 	wantNarrow("lab run", sums)

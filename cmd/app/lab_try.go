@@ -83,7 +83,7 @@ func (c *labTryCommand) startProgram(ctx context.Context, std streams) (p scorec
 		return p, exitError{exitUsage, err}
 	}
 	if err == nil {
-		err = p.Missing()
+		err = p.CannotRun(lab.Here())
 	}
 	if err == nil && p.Claims.Store == protocol.Etcd {
 		err = prepareEtcd(ctx, std.say)

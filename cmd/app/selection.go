@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"locklab/lab"
+	"locklab/lab/claims"
+	"locklab/lab/servers"
 )
 
 // selection chooses experiments: by their ids, or a group of them.
@@ -49,64 +51,38 @@ func (s selection) choose(c lab.Catalogue) (chosen []lab.Experiment, err error) 
 	return chosen, nil
 }
 
-// keepEmbedded returns the experiments that run without redis-server, and the ids of the others. It fails if the user named one of the
-// others, or if nothing is kept.
-func (s selection) keepEmbedded(chosen []lab.Experiment) (kept []lab.Experiment, left []string, err error) {
-	return s.keep(chosen, "--embedded", "a real redis-server is needed; drop --embedded", func(e lab.Experiment) bool {
-		return !slices.Contains(e.Needs, lab.RedisServer)
-	})
-}
-
-// keepContained does the same for experiments that run in containers. all is the catalogue.
-func (s selection) keepContained(all, chosen []lab.Experiment) (kept []lab.Experiment, left []string, err error) {
-	reason := "in containers, only these run: " + strings.Join(lab.InContainers(all), ", ")
-	return s.keep(chosen, "--on docker", reason, func(e lab.Experiment) bool { return e.Docker > 0 })
-}
-
-func (s selection) keep(
-	chosen []lab.Experiment, flag, reason string, fits func(lab.Experiment) bool,
-) (kept []lab.Experiment, left []string, err error) {
-	for _, e := range chosen {
-		if fits(e) {
-			kept = append(kept, e)
-		} else {
-			left = append(left, e.ID)
-		}
-	}
-	if len(left) > 0 && (len(s.IDs) > 0 || len(kept) == 0) {
-		return nil, nil, fmt.Errorf("%s cannot run %s: %s", flag, strings.Join(left, ", "), reason)
-	}
-	return kept, left, nil
-}
-
-// checkPrograms returns an error if a program that the experiments need is missing. If that is redis-server, which hasRedis reports, the
-// error says how many experiments would run with --embedded.
-func (s selection) checkPrograms(chosen []lab.Experiment, hasRedis bool) error {
-	err := lab.Missing(chosen)
-	if err == nil {
-		return nil
-	}
-	if kept, left, e := s.keepEmbedded(chosen); e == nil && len(left) > 0 && !hasRedis && lab.Missing(kept) == nil {
-		err = fmt.Errorf("%w; --embedded runs the %d that do not need it", err, len(kept))
-	}
-	return err
-}
-
-// dropMissing drops the experiments of a group that need a program which this machine lacks, and returns a sentence for each such program.
-// It keeps experiments that the user named, and those that need only redis-server: [selection.checkPrograms] reports both.
-func (s selection) dropMissing(chosen []lab.Experiment) (kept []lab.Experiment, missing []string) {
-	if len(s.IDs) > 0 {
-		return chosen, nil
-	}
+// runnable returns the chosen experiments that can run with o, and a sentence for each reason why others of a group cannot. It is an error
+// when the user named one of these, when nothing is left, and when a group lacks only redis-server: then miniredis serves for many.
+func (s selection) runnable(chosen []lab.Experiment, o lab.Options, embedded bool) (kept []lab.Experiment, leftOut []string, err error) {
 	var left []lab.Experiment
 	for _, e := range chosen {
-		e.Needs = slices.DeleteFunc(slices.Clone(e.Needs), func(n lab.Need) bool { return n == lab.RedisServer })
-		if lab.Missing([]lab.Experiment{e}) != nil {
+		if o.CannotRun(e) == nil {
+			kept = append(kept, e)
+		} else {
 			left = append(left, e)
 		}
 	}
-	kept = slices.DeleteFunc(slices.Clone(chosen), func(e lab.Experiment) bool {
-		return slices.ContainsFunc(left, func(other lab.Experiment) bool { return other.ID == e.ID })
+	leftOut = o.Obstacles(left)
+	why := errors.New(strings.Join(leftOut, "; "))
+	switch {
+	case len(left) == 0:
+	case len(s.IDs) == 0 && len(kept) > 0 && (embedded || !lacksOnlyRedis(left, o)):
+	case o.Docker != "":
+		return nil, nil, usageErrorf("%w; --on docker runs only %s", why, strings.Join(lab.InContainers(claims.All()), ", "))
+	case embedded && servers.RealRedis():
+		return nil, nil, usageErrorf("%w; drop --embedded", why)
+	case len(s.IDs) > 0 || len(kept) == 0:
+		return nil, nil, unavailable(why)
+	default:
+		return nil, nil, unavailable(fmt.Errorf("%w; --embedded runs the %d that need none of these", why, len(kept)))
+	}
+	return kept, leftOut, nil
+}
+
+// lacksOnlyRedis reports whether one of the experiments could run if redis-server was there.
+func lacksOnlyRedis(all []lab.Experiment, o lab.Options) bool {
+	return slices.ContainsFunc(all, func(e lab.Experiment) bool {
+		e.Needs = slices.DeleteFunc(slices.Clone(e.Needs), func(n lab.Need) bool { return n == lab.RedisServer })
+		return o.Docker == "" && o.CannotRun(e) == nil
 	})
-	return kept, lab.MissingFor(left)
 }

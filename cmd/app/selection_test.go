@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -67,61 +68,45 @@ func TestSelectionErrors(t *testing.T) {
 	}
 }
 
-// Experiments of a group that cannot run are left out, unless that is all of them. A named experiment that cannot run is an error.
-func TestSelectionKeeps(t *testing.T) {
-	for _, c := range []struct {
-		selection  selection
-		where      string
-		chosen     []lab.Experiment
-		kept, left string
-		fails      string
+// Experiments of a group that cannot run are left out, and a sentence says why. A named experiment that cannot run is an error, and so is a
+// group of which nothing is left, or which lacks redis-server alone: miniredis serves for the others.
+func TestSelectionKeepsWhatCanRun(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	needy, other := withNeeds("F98-needy", lab.RedisServer), withNeeds("D98-other", lab.RedisServer, lab.MariaDB)
+	modest := lab.Experiment{ID: "L98-modest", Schedule: lab.Schedule{Docker: 1}}
+	all := []lab.Experiment{needy, other, modest}
+	group, docker := selection{All: true}, lab.Options{Docker: "a folder"}
+	for name, c := range map[string]struct {
+		selection selection
+		chosen    []lab.Experiment
+		options   lab.Options // zero: with miniredis
+		embedded  bool
+		kept      string
+		says      []string // in what is left out, or in the error
+		code      int
 	}{
-		{selection{All: true}, "embedded", testCatalogue, "[L2 L3]", "[L1]", ""},
-		{selection{All: true}, "contained", testCatalogue, "[L3]", "[L1 L2]", ""},
-		{selection{IDs: []string{"L3"}}, "contained", testCatalogue[2:], "[L3]", "[]", ""},
-		{selection{IDs: []string{"L1", "L3"}}, "embedded", testCatalogue, "[]", "[]", "--embedded cannot run L1"},
-		{selection{All: true}, "embedded", testCatalogue[:1], "[]", "[]", "--embedded cannot run L1"},
-		{selection{All: true}, "contained", testCatalogue[:2], "[]", "[]", "--on docker cannot run L1, L2"},
+		"a group":              {group, all[1:], lab.Options{}, false, "[L98-modest]", []string{"D98-other needs", "mariadb-server"}, exitOK},
+		"embedded":             {group, all, lab.Options{}, true, "[L98-modest]", []string{"F98-needy", "install redis-server"}, exitOK},
+		"containers":           {group, all, docker, false, "[L98-modest]", []string{"F98-needy, D98-other", "processes"}, exitOK},
+		"redis-server alone":   {group, all, lab.Options{}, false, "[]", []string{"--embedded runs the 1 "}, exitUnavailable},
+		"named":                {selection{IDs: []string{"D98"}}, all[1:2], lab.Options{}, false, "[]", []string{"mariadb-server"}, exitUnavailable},
+		"nothing left":         {selection{Quick: true}, all[:2], lab.Options{}, true, "[]", []string{"F98-needy"}, exitUnavailable},
+		"named, not in Docker": {selection{IDs: []string{"L2"}}, testCatalogue[1:2], docker, false, "[]", []string{"L2 needs", "--on docker"}, exitUsage},
+		"nothing is wanting":   {group, all[2:], lab.Options{}, false, "[L98-modest]", nil, exitOK},
+		"named, and can run":   {selection{IDs: []string{"L3"}}, testCatalogue[2:], docker, false, "[L3]", nil, exitOK},
 	} {
-		kept, left, err := c.selection.keepEmbedded(c.chosen)
-		if c.where == "contained" {
-			kept, left, err = c.selection.keepContained(testCatalogue, c.chosen)
+		kept, leftOut, err := c.selection.runnable(c.chosen, c.options, c.embedded)
+		said, failed := strings.Join(leftOut, "; "), exitError{code: exitOK}
+		if errors.As(err, &failed) {
+			said = err.Error()
 		}
-		if idsOf(kept) != c.kept || fmt.Sprint(left) != c.left {
-			t.Errorf("%s, %+v: kept %s, left %v; want %s and %s", c.where, c.selection, idsOf(kept), left, c.kept, c.left)
+		if idsOf(kept) != c.kept || failed.code != c.code {
+			t.Errorf("%s: kept %s, %v", name, idsOf(kept), err)
 		}
-		if (err == nil) != (c.fails == "") || err != nil && !strings.Contains(err.Error(), c.fails) {
-			t.Errorf("%s, %+v: %v, want %q", c.where, c.selection, err, c.fails)
+		for _, want := range c.says {
+			if !strings.Contains(said, want) {
+				t.Errorf("%s: %q does not say %q", name, said, want)
+			}
 		}
-	}
-}
-
-func TestSelectionChecksPrograms(t *testing.T) {
-	t.Setenv("PATH", t.TempDir())
-	needy := withNeeds("F98-needy", lab.RedisServer, "another")
-	other := withNeeds("F99-other", lab.RedisServer)
-	modest := lab.Experiment{ID: "L98-modest"}
-	err := new(selection).checkPrograms([]lab.Experiment{needy, other, modest}, false)
-	for _, want := range []string{"F98-needy, F99-other", "apt-get install redis-server", "another", "--embedded runs the 1 "} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q is missing in: %v", want, err)
-		}
-	}
-	if err := new(selection).checkPrograms([]lab.Experiment{modest}, false); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestSelectionDropsMissing(t *testing.T) {
-	t.Setenv("PATH", t.TempDir())
-	needy := withNeeds("D98-needy", lab.RedisServer, lab.MariaDB)
-	other := withNeeds("F99-other", lab.RedisServer)
-	kept, missing := selection{All: true}.dropMissing([]lab.Experiment{needy, other})
-	if len(kept) != 1 || kept[0].ID != other.ID || len(missing) != 1 || !strings.Contains(missing[0], "D98-needy") ||
-		!strings.Contains(missing[0], "apt-get install mariadb-server") {
-		t.Errorf("kept %v, missing %q", kept, missing)
-	}
-	if kept, missing := (selection{IDs: []string{"D98"}}).dropMissing([]lab.Experiment{needy}); len(kept) != 1 || len(missing) != 0 {
-		t.Errorf("named: kept %v, missing %q", kept, missing)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"gorm.io/gorm"
 
 	"locklab/lab"
-	"locklab/lab/clients/agent"
+	"locklab/lab/clients"
 )
 
 // statements is a mutant that replaces texts in what the shop sends to its database: old, new, old, new.
@@ -56,7 +56,7 @@ func (r *rewrittenTx) Commit() error   { return r.ConnPool.(gorm.TxCommitter).Co
 func (r *rewrittenTx) Rollback() error { return r.ConnPool.(gorm.TxCommitter).Rollback() }
 
 // everybodyGrants lets a node's vote count whatever it is.
-var everybodyGrants agent.EachCommand = func(ctx context.Context, cmd redis.Cmder, send redis.ProcessHook) error {
+var everybodyGrants clients.EachCommand = func(ctx context.Context, cmd redis.Cmder, send redis.ProcessHook) error {
 	err := send(ctx, cmd)
 	if vote, ok := cmd.(*redis.BoolCmd); ok {
 		vote.SetVal(true)
@@ -76,7 +76,7 @@ func commands(t *testing.T, rewrites ...rewrite) lab.Mutant {
 }
 
 // tamper is a hook that sends something else.
-func tamper(rewrites []rewrite) agent.EachCommand {
+func tamper(rewrites []rewrite) clients.EachCommand {
 	return func(ctx context.Context, cmd redis.Cmder, send redis.ProcessHook) error {
 		said, ok := cmd.(*redis.Cmd)
 		if !ok {
@@ -107,7 +107,7 @@ func unsaid(words ...any) rewrite {
 }
 
 // typed is a hook that changes the arguments of a command of a cache in place, or drops it: then change returns false.
-func typed(change func(name string, args []any) bool) agent.EachCommand {
+func typed(change func(name string, args []any) bool) clients.EachCommand {
 	return func(ctx context.Context, cmd redis.Cmder, send redis.ProcessHook) error {
 		if !change(cmd.Name(), cmd.Args()) {
 			return nil
@@ -156,7 +156,7 @@ func withoutOwner(args []any) []any {
 }
 
 // expireAfterRefusal lets every client send PEXPIRE after SETNX.
-var expireAfterRefusal agent.EachCommand = func(ctx context.Context, cmd redis.Cmder, send redis.ProcessHook) error {
+var expireAfterRefusal clients.EachCommand = func(ctx context.Context, cmd redis.Cmder, send redis.ProcessHook) error {
 	err := send(ctx, cmd)
 	if cmd.Name() == "setnx" && err == nil {
 		err = send(ctx, redis.NewCmd(ctx, "PEXPIRE", cmd.Args()[1], time.Minute.Milliseconds()))

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"locklab/lab"
-	"locklab/lab/clients/agent"
 	"locklab/lab/history"
 	"locklab/lab/servers"
 	"locklab/lockstrategy"
@@ -30,7 +29,7 @@ const (
 	RenewedLease = "long work (renewed lease)"
 )
 
-// Client is a client of a lock. Its beliefs are recorded.
+// Client is a client of a lock in a goroutine of the lab. Its beliefs are recorded.
 type Client struct {
 	Name  string // its timeline
 	Lock  lockstrategy.Strategy
@@ -56,47 +55,32 @@ func Open(t *lab.Trial, name, strategy string, b versions.Backends) *Client {
 	return c
 }
 
-// Holder is a lock that a client holds, or believes to hold.
-type Holder struct {
-	*Client
-	Lease *lockstrategy.Lease // nil: the holder is another process
-	owner string
-	token uint64
+// LocalHolder is a goroutine of the lab that holds a lock.
+type LocalHolder struct {
+	grant
+	Client *Client
+	Lease  *lockstrategy.Lease
+
 	ended chan struct{} // closed when Watch is over; nil: it was not called
 }
 
-// HolderElsewhere is the holder of a lock that another process holds. owner is of this grant; token 0: it has none.
-func HolderElsewhere(t *lab.Trial, name, owner string, token uint64) *Holder {
-	return &Holder{Client: NewClient(t, name, nil), owner: owner, token: token}
-}
-
-// Record records an event of the holder.
-func (h *Holder) Record(e history.Event) {
-	e.Timeline, e.Owner, e.Token = h.Name, h.owner, h.token
-	h.t.Record(e)
-}
-
-func (h *Holder) record(kind history.Kind, text string) {
-	h.Record(history.Event{Kind: kind, Key: h.Key, Text: text})
-}
-
 // TryAcquire requests the lock. A refusal is an error.
-func (c *Client) TryAcquire(ctx context.Context, options ...lockstrategy.Option) (*Holder, error) {
+func (c *Client) TryAcquire(ctx context.Context, options ...lockstrategy.Option) (*LocalHolder, error) {
 	c.attempts++
-	h := &Holder{Client: c, owner: fmt.Sprintf("%s%d", c.Name, c.attempts)}
+	h := &LocalHolder{Client: c, grant: grant{Name: c.Name, Key: c.Key, Owner: fmt.Sprintf("%s%d", c.Name, c.attempts), t: c.t}}
 	h.record(history.Request, "")
 	lease, err := c.Lock.Acquire(ctx, c.Key, options...)
 	if err != nil {
-		h.record(history.Refuse, agent.Reason(err))
+		h.record(history.Refuse, Reason(err))
 		return nil, err
 	}
-	h.Lease, h.token = lease, lease.FencingToken()
+	h.Lease, h.Token = lease, lease.FencingToken()
 	h.record(history.Grant, "")
 	return h, nil
 }
 
 // Acquire acquires the lock.
-func (c *Client) Acquire(ctx context.Context, options ...lockstrategy.Option) *Holder {
+func (c *Client) Acquire(ctx context.Context, options ...lockstrategy.Option) *LocalHolder {
 	h, err := c.TryAcquire(ctx, options...)
 	c.t.Must(err)
 	return h
@@ -110,7 +94,7 @@ func (c *Client) Update(ctx context.Context, r *Resource, options ...lockstrateg
 }
 
 // TryOnce makes one attempt, and returns nil when another client holds the lock.
-func (c *Client) TryOnce(ctx context.Context) *Holder {
+func (c *Client) TryOnce(ctx context.Context) *LocalHolder {
 	h, err := c.TryAcquire(ctx, lockstrategy.TryOnce())
 	if errors.Is(err, lockstrategy.ErrTaken) {
 		return nil
@@ -147,32 +131,32 @@ func (c *Client) Note(text string) { c.t.Note(c.Name, text) }
 // Mark records a note of this client that code finds.
 func (c *Client) Mark(m history.Mark) { c.t.Mark(c.Name, m) }
 
-// Release releases the lock.
-func (h *Holder) Release(ctx context.Context) { h.t.Must(h.TryRelease(ctx)) }
+// Release releases the lock. An error ends the trial.
+func (h *LocalHolder) Release(ctx context.Context) { h.t.Must(h.TryRelease(ctx)) }
 
-// TryRelease releases the lock. An error is recorded, and does not end the trial: the server may be dead.
-func (h *Holder) TryRelease(ctx context.Context) error {
+// TryRelease implements [Holder]. An error is recorded, and does not end the trial: the server may be dead.
+func (h *LocalHolder) TryRelease(ctx context.Context) error {
 	h.record(history.Release, "")
 	err := h.Lease.Release(ctx)
-	h.record(history.Released, agent.Reason(err))
+	h.record(history.Released, Reason(err))
 	return err
 }
 
 // Watch records the loss when the lease's context ends, until ctx ends.
-func (h *Holder) Watch(ctx context.Context) {
+func (h *LocalHolder) Watch(ctx context.Context) {
 	h.ended = make(chan struct{})
 	h.t.Go(func() {
 		defer close(h.ended)
 		select {
 		case <-h.Lease.Context().Done():
-			h.record(history.Lose, agent.Reason(context.Cause(h.Lease.Context())))
+			h.record(history.Lose, Reason(context.Cause(h.Lease.Context())))
 		case <-ctx.Done():
 		}
 	})
 }
 
 // AwaitLoss waits until the holder has learned of its loss, which is recorded, or until ctx ends: that is an error.
-func (h *Holder) AwaitLoss(ctx context.Context) error {
+func (h *LocalHolder) AwaitLoss(ctx context.Context) error {
 	if h.ended == nil {
 		h.Watch(ctx)
 	}
@@ -184,18 +168,18 @@ func (h *Holder) AwaitLoss(ctx context.Context) error {
 }
 
 // Alive reports whether the lease's context has not ended. It records the loss when it has.
-func (h *Holder) Alive() bool {
+func (h *LocalHolder) Alive() bool {
 	if h.Lease.Context().Err() == nil {
 		return true
 	}
-	h.record(history.Lose, agent.Reason(context.Cause(h.Lease.Context())))
+	h.record(history.Lose, Reason(context.Cause(h.Lease.Context())))
 	return false
 }
 
 // Relies reports whether the lease's context has not ended, although this process runs. A process that was stalled has timers that are
 // overdue. They run a moment after it runs again, and the end of the context is one of them. A process that is paused cannot look: L11
 // shows what happens then.
-func (h *Holder) Relies() bool {
+func (h *LocalHolder) Relies() bool {
 	const moment = 100 * time.Millisecond
 	select {
 	case <-h.Lease.Context().Done():
@@ -207,12 +191,12 @@ func (h *Holder) Relies() bool {
 
 // AwaitConfirmation waits until the server has confirmed the lease once more. A holder of the Redis lock asks for that when
 // it begins to listen, a moment after the grant. It would notice a fault before that.
-func (h *Holder) AwaitConfirmation(ctx context.Context) {
+func (h *LocalHolder) AwaitConfirmation(ctx context.Context) {
 	h.AwaitConfirmationAfter(ctx, h.Lease.Until())
 }
 
 // AwaitConfirmationAfter waits until the server has confirmed the lease since it was good until then.
-func (h *Holder) AwaitConfirmationAfter(ctx context.Context, granted time.Time) {
+func (h *LocalHolder) AwaitConfirmationAfter(ctx context.Context, granted time.Time) {
 	h.t.Must(servers.Until(ctx, func(context.Context) error {
 		if err := h.Lease.Context().Err(); err != nil {
 			return servers.Permanent{Err: fmt.Errorf("%s has not confirmed its lease, which has ended: %w", h.Name, err)}

@@ -85,7 +85,8 @@ func TestAProxyThatEndedKeepsItsPort(t *testing.T) {
 func TestARefusedReadSaysSo(t *testing.T) {
 	events := trialtest.Paced(t, 1, func(_ context.Context, x *lab.Trial) {
 		resource := NewResource(x, true)
-		newer, older := HolderElsewhere(x, "B", "b", 6), HolderElsewhere(x, "A", "a", 5)
+		newer := unlocked{&grant{Name: "B", Owner: "b", Token: 6, t: x}}
+		older := unlocked{&grant{Name: "A", Owner: "a", Token: 5, t: x}}
 		resource.Read(newer)
 		resource.Read(older)
 		resource.Write(older, 1)

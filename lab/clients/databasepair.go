@@ -48,10 +48,10 @@ func Pinned(ctx context.Context, x *MariaDB) DatabasePair {
 }
 
 // TryInBetween lets B try while A holds the lock.
-func TryInBetween(ctx context.Context, x DatabasePair) { x.Around(ctx, func(*Holder) {}) }
+func TryInBetween(ctx context.Context, x DatabasePair) { x.Around(ctx, func(*LocalHolder) {}) }
 
 // Around lets A read, something happen, B try, and A write and release. Then B takes the lock.
-func (x DatabasePair) Around(ctx context.Context, something func(*Holder)) {
+func (x DatabasePair) Around(ctx context.Context, something func(*LocalHolder)) {
 	h := x.A.Acquire(ctx)
 	value := x.Resource.Read(h)
 	something(h)

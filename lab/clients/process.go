@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"locklab/lab"
-	"locklab/lab/clients/agent"
 	"locklab/versions"
 )
 
@@ -27,9 +26,8 @@ type Holding struct {
 // HolderProcess is a lock that A holds in a process of its own. B is in the lab's process.
 type HolderProcess struct {
 	*Servers
-	A        *agent.Program
-	Grant    *agent.Grant // A's lock, as A tells of it
-	Holder   *Holder      // the same, as the resource knows it
+	A        *Program
+	Holder   *ProcessHolder // A, when it holds the lock
 	B        *Client
 	Resource *Resource
 	Key      string // of the lock, on the nodes
@@ -49,17 +47,17 @@ func InProcess(h Holding, scenario func(ctx context.Context, x *HolderProcess)) 
 			x.Key = NodeKey
 		}
 		x.B = x.NewClient(ctx, "B", lease)
-		x.A = agent.Start(ctx, t, "A", agent.Lock{Strategy: h.Strategy, Addrs: x.Addrs, Lease: lease, Bounded: h.Bounded})
-		grant, err := x.A.Begin(LockKey, LongLease)(ctx)
+		x.A = LaunchLock(ctx, t, "A", Lock{Strategy: h.Strategy, Addrs: x.Addrs, Lease: lease, Bounded: h.Bounded})
+		held, err := x.A.Begin(LockKey, LongLease)(ctx)
 		t.Must(err)
-		x.Grant, x.Holder = grant, HolderElsewhere(t, "A", grant.ID, grant.Token)
+		x.Holder = held
 		scenario(ctx, x)
 	}
 }
 
 // Look lets A look at its lease, which must be good.
 func (x *HolderProcess) Look(ctx context.Context) {
-	if !x.Grant.Extend(ctx) {
+	if !x.Holder.Extend(ctx) {
 		x.Must(errors.New("the lease of A should have been good"))
 	}
 	x.Holder.Note("has looked: its lease is good")
@@ -73,7 +71,7 @@ func (x *HolderProcess) Write(ctx context.Context, value int64) {
 
 // AwaitLoss waits until A tells that its lock is lost.
 func (x *HolderProcess) AwaitLoss(ctx context.Context) {
-	if !x.Grant.AwaitLoss(ctx, LongLease) {
+	if !x.Holder.AwaitLoss(ctx, LongLease) {
 		x.Must(fmt.Errorf("%s has not told of the loss of its lock", x.A))
 	}
 }

@@ -17,8 +17,8 @@ type Resource struct {
 
 	mu     sync.Mutex
 	value  int64
-	token  uint64  // the largest one that it has seen
-	reader *Holder // that has registered its token last; nil: none, or tokens are not checked at the read
+	token  uint64 // the largest one that it has seen
+	reader Holder // that has registered its token last; nil: none, or tokens are not checked at the read
 }
 
 const resourceKey = "counter"
@@ -42,32 +42,32 @@ func NewResource(t *lab.Trial, checks bool) *Resource {
 func (r *Resource) ChecksWrites() { r.reads = false }
 
 // Read returns the value. A refused holder is refused at the write as well.
-func (r *Resource) Read(h *Holder) int64 {
+func (r *Resource) Read(h Holder) int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	e := history.Event{Kind: history.Read, Key: r.Key, Value: r.value}
-	if r.reads && h.token > 0 && h.token <= r.token {
+	token, e := h.FencingToken(), history.Event{Kind: history.Read, Key: r.Key, Value: r.value}
+	if r.reads && token > 0 && token <= r.token {
 		e.Kind, e.Name = history.Stale, history.RefusedRead
-	} else if r.reads && h.token > 0 {
-		r.token, r.reader = h.token, h
+	} else if r.reads && token > 0 {
+		r.token, r.reader = token, h
 	}
 	h.Record(e)
 	return r.value
 }
 
 // Write writes a value, unless the token is stale.
-func (r *Resource) Write(h *Holder, value int64) {
+func (r *Resource) Write(h Holder, value int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	kind := history.Write
+	token, kind := h.FencingToken(), history.Write
 	switch {
-	case r.checks && h.token < r.token, r.reads && h.token > 0 && h != r.reader:
+	case r.checks && token < r.token, r.reads && token > 0 && h != r.reader:
 		kind = history.Stale
 	default:
-		r.value, r.token = value, max(r.token, h.token)
+		r.value, r.token = value, max(r.token, token)
 	}
 	h.Record(history.Event{Kind: kind, Key: r.Key, Value: value})
 }
 
 // Add reads the value and writes it back plus one.
-func (r *Resource) Add(h *Holder) { r.Write(h, r.Read(h)+1) }
+func (r *Resource) Add(h Holder) { r.Write(h, r.Read(h)+1) }

@@ -10,7 +10,6 @@ import (
 
 	"locklab/internal/faultproxy"
 	"locklab/lab"
-	"locklab/lab/clients/agent"
 	"locklab/lab/servers"
 	"locklab/lockstrategy"
 	"locklab/lockstrategy/zklock"
@@ -21,7 +20,7 @@ import (
 type Servers struct {
 	*lab.Trial
 	Strategy string
-	Addrs    []string        // as agent.Lock has them
+	Addrs    []string        // as Lock has them
 	Nodes    []*servers.Node // of Redis
 }
 
@@ -115,18 +114,18 @@ func (s *Servers) warmUp(ctx context.Context) error {
 // NewClient returns a client of the lock in the lab's process, with connections of its own. A request waits for its reply for timeout, or
 // without one as long as the lease allows.
 func (s *Servers) NewClient(ctx context.Context, name string, lease time.Duration, timeout ...time.Duration) *Client {
-	request := min(s.Scaled(2*time.Second), agent.ReplyTimeout(lease))
+	request := min(s.Scaled(2*time.Second), ReplyTimeout(lease))
 	if len(timeout) > 0 {
 		request = timeout[0]
 	}
-	b, closeAll, err := agent.Lock{Strategy: s.Strategy, Addrs: s.Addrs, Lease: lease, Request: request}.Connect(ctx)
+	b, closeAll, err := Lock{Strategy: s.Strategy, Addrs: s.Addrs, Lease: lease, Request: request}.Connect(ctx)
 	s.Must(err)
 	s.Cleanup(closeAll)
 	if b.Redis != nil {
-		b.Redis = s.Tap(waiting(b.Redis, request))
+		b.Redis = s.Tap(withTimeout(b.Redis, request))
 	}
 	for i, node := range b.Nodes {
-		b.Nodes[i] = s.Tap(waiting(node, request))
+		b.Nodes[i] = s.Tap(withTimeout(node, request))
 	}
 	return Open(s.Trial, name, s.Strategy, b)
 }
@@ -148,8 +147,8 @@ func (s *Servers) OverProxies() (near *Servers, wires []*servers.Proxy) {
 	return &copied, wires
 }
 
-// waiting lets client wait for a reply as long as for a request. go-redis waits for two seconds otherwise.
-func waiting(client redis.UniversalClient, request time.Duration) redis.UniversalClient {
+// withTimeout lets client wait for a reply as long as for a request. go-redis waits for two seconds otherwise.
+func withTimeout(client redis.UniversalClient, request time.Duration) redis.UniversalClient {
 	if single, ok := client.(*redis.Client); ok && request > 0 {
 		return single.WithTimeout(request)
 	}

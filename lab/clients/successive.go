@@ -24,7 +24,7 @@ func NoFault(context.Context, *lab.Trial, *servers.Node) {}
 type Succession struct {
 	t        *lab.Trial
 	resource *Resource
-	holders  []*Holder
+	holders  []*LocalHolder
 	values   []int64 // that the holders have read
 	refused  *Client // the last to come; nil: none was
 }
@@ -36,7 +36,7 @@ func NewSuccession(t *lab.Trial) *Succession {
 
 // Come lets a client request the lock once, and read when it is granted. It returns nil when the client was refused, or one
 // before it.
-func (s *Succession) Come(ctx context.Context, c *Client) *Holder {
+func (s *Succession) Come(ctx context.Context, c *Client) *LocalHolder {
 	if s.refused != nil {
 		return nil
 	}

@@ -1,7 +1,6 @@
 package live
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/cookiejar"
@@ -397,12 +396,10 @@ func TestAResetAndAFailureAskAnew(t *testing.T) {
 	release := make(chan struct{})
 	cfg := config(t.TempDir(), paused("X1-first", release))
 	cfg.Class = &Class{Token: token, Address: "lab.example:8070"}
-	fails := true
-	cfg.Missing = func(e lab.Experiment) error {
-		if fails && e.ID == "L01-no-expiry" {
-			return errors.New("a server is missing")
+	for i := range cfg.Catalogue {
+		if cfg.Catalogue[i].ID == "L01-no-expiry" {
+			cfg.Catalogue[i].Needs = []lab.Need{"no-such-server"}
 		}
-		return nil
 	}
 	s, base := serve(t, cfg)
 	leads, ana := trains(t, base), joined(t, base, "Ana")

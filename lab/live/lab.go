@@ -161,7 +161,7 @@ func (s *Server) showGuess(e lab.Experiment) {
 	s.board.putEach(goPart(e), func(v viewer) string {
 		return s.fragment("go", map[string]any{
 			"Asked": s.ask(runPart(e), v), "Runs": s.ask(runPart(e), v).Runs, "Stopping": s.isStopping(runPart(e)),
-			"Missing": s.cfg.Missing(e), "Trains": v.Trains(), "Ended": s.triedOf(e).ended != nil,
+			"Missing": s.cfg.Options.CannotRun(e), "Trains": v.Trains(), "Ended": s.triedOf(e).ended != nil,
 			"Right": s.expectationOf(e, v).Right(), "Of": len(e.Variants),
 		})
 	})

@@ -37,8 +37,6 @@ type Config struct {
 	Class     *Class      // nil: everybody who reaches the page is its trainer
 	Store     string      // folder of the saved runs
 	Program   string      // how the user starts this program, for commands that the page shows
-	// Missing says why an experiment cannot run here, and what to do.
-	Missing func(e lab.Experiment) error
 	// Prepare does slow work before a run. It says by tell what it does.
 	Prepare func(ctx context.Context, e lab.Experiment, tell func(what string))
 	// Service starts the instances that bursts go to, with their servers, and returns them. The page asks once, or again after an error.

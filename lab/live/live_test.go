@@ -29,7 +29,6 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 func config(store string, more ...lab.Experiment) Config {
 	return Config{
 		Catalogue: append(claims.All(), more...), Store: store, Program: "app",
-		Missing: func(lab.Experiment) error { return nil },
 		Prepare: func(context.Context, lab.Experiment, func(string)) {},
 		Command: func(e lab.Experiment, o lab.Options) string {
 			return fmt.Sprintf("run %s --seed %d", e.ID, o.Seed)
@@ -219,17 +218,12 @@ func TestASceneAsksRunsAndTells(t *testing.T) {
 func TestASceneWithoutItsServerShowsARecordedRun(t *testing.T) {
 	t.Parallel()
 	cfg := config(t.TempDir())
-	cfg.Missing = func(e lab.Experiment) error {
-		if len(e.Needs) > 0 {
-			return errors.New("a server is missing")
-		}
-		return nil
-	}
+	cfg.Options.Real = false
 	_, base := serve(t, cfg)
 	do(t, http.MethodPost, base+"/ui/story/6/guess", url.Values{"choice": {"2"}}, nil)
 	_, page := get(t, base+"/ui/story/6")
 	for _, text := range []string{
-		"This run was recorded on 20", "a server is missing.", ">Right. Redis answers", "B and A both wrote 1", `class="fits"`,
+		"This run was recorded on 20", "needs a real redis-server, and this run uses miniredis.", ">Right. Redis answers", "B and A both wrote 1", `class="fits"`,
 	} {
 		if !strings.Contains(page, text) {
 			t.Errorf("the page has no %q: %s", text, page)

@@ -159,7 +159,7 @@ type trial struct {
 
 // try queues the run of an experiment. It fails when this machine lacks a program, too.
 func (s *Server) try(t trial) error {
-	if err := s.cfg.Missing(t.experiment); err != nil {
+	if err := s.cfg.Options.CannotRun(t.experiment); err != nil {
 		return err
 	}
 	return s.start(job{t.part, func(ctx context.Context) func() {

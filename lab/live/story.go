@@ -182,7 +182,7 @@ func (s *Server) begin(i int) {
 	}
 	s.setScene(i, told{})
 	e, err := story.Scenes[i].In(s.cfg.Catalogue)
-	if lacks := s.cfg.Missing(e); err == nil && lacks != nil {
+	if lacks := s.cfg.Options.CannotRun(e); err == nil && lacks != nil {
 		if run, is := story.Scenes[i].Recorded(s.cfg.Catalogue); is {
 			s.endScene(i, run, fmt.Sprintf("This run was recorded on %s: %v.", run.Record.Began.Format(time.DateOnly), lacks))
 			return

@@ -13,7 +13,6 @@ import (
 	"locklab/internal/faultproxy"
 	"locklab/lab"
 	"locklab/lab/clients"
-	"locklab/lab/clients/agent"
 	"locklab/lab/clients/protocol"
 	"locklab/lab/servers"
 )
@@ -89,7 +88,7 @@ func (b *bench) startAll(ctx context.Context, n int) (all []*process) {
 // mustServe lets each copy be granted the key once.
 func (b *bench) mustServe(ctx context.Context, all []*process) {
 	for _, p := range all {
-		p.holds(ctx, key).release(ctx)
+		release(ctx, p.holds(ctx, key))
 	}
 }
 
@@ -101,19 +100,19 @@ func exclusion(n, sections int, locked bool) func(context.Context, *bench) {
 			b.mustServe(ctx, all)
 		}
 		each := b.load(ctx, all, sections, loadFor, func(p *process, i int) bool {
-			h := &held{Holder: clients.HolderElsewhere(b.Trial, p.Name, fmt.Sprintf("%s%d", p.Name, i), 0)}
+			h := clients.Unlocked(b.Trial, p.Name, fmt.Sprintf("%s%d", p.Name, i))
 			if locked {
-				if h = p.acquire(ctx, loadFor); h == nil {
+				granted := p.acquire(ctx, loadFor)
+				if granted == nil {
 					pause(ctx, b.lease/20)
 					return false
 				}
+				h = granted
 			}
-			value := r.Read(h.Holder)
+			value := r.Read(h)
 			pause(ctx, work)
-			r.Write(h.Holder, value+1)
-			if locked {
-				h.release(ctx)
-			}
+			r.Write(h, value+1)
+			release(ctx, h)
 			return true
 		})
 		for i, sections := range each {
@@ -159,14 +158,14 @@ func fairness(n int) func(context.Context, *bench) {
 			h, err := p.begin(key, max(b.Scaled(patience), 2*b.settling()))(ctx)
 			inTime := time.Since(began) < limit // a grant after the others have stopped is none of the competition
 			c.waited(p, asked)
-			if !errors.Is(err, agent.ErrSilent) { // a program without an answer waits on, too
+			if !errors.Is(err, clients.ErrSilent) { // a program without an answer waits on, too
 				b.Must(err)
 			}
 			if h == nil {
 				return false
 			}
 			pause(ctx, time.Millisecond)
-			h.release(ctx)
+			release(ctx, h)
 			c.left()
 			return inTime
 		})
@@ -210,7 +209,7 @@ var localQueue = servers.Role("local queue", func(in io.Reader, out io.Writer) i
 
 // local starts the local queue in place of the program.
 func (b *bench) local(ctx context.Context) *process {
-	p, _, err := agent.Launch(ctx, b.Trial, "A", func(process string) (*servers.Dialogue, error) {
+	p, _, err := clients.Launch(ctx, b.Trial, "A", func(process string) (*servers.Dialogue, error) {
 		return b.Stack.Dialogue(localQueue, process)
 	})
 	b.Must(err)
@@ -247,7 +246,7 @@ func cost(n, callers, sections int) func(context.Context, *bench) {
 				return false
 			}
 			turns.change()
-			return h.release(ctx)
+			return release(ctx, h)
 		})
 		done := int64(0)
 		for _, sections := range each {

@@ -12,14 +12,13 @@ import (
 
 	"locklab/internal/faultproxy"
 	"locklab/lab/clients"
-	"locklab/lab/clients/agent"
 	"locklab/lab/history"
 	"locklab/lab/servers"
 )
 
 // process is one copy of the program. Its servers are behind proxies of its own, so that a fault of its connections affects no other copy.
 type process struct {
-	*agent.Program
+	*clients.Program
 	bench *bench
 	wires []*servers.Proxy
 	named string // how its packets name the key
@@ -27,11 +26,11 @@ type process struct {
 
 // start starts a copy of the program, and connects it.
 func (b *bench) start(ctx context.Context, name string) *process {
-	copied, hello, err := agent.Launch(ctx, b.Trial, name, func(process string) (*servers.Dialogue, error) {
+	copied, claims, err := clients.Launch(ctx, b.Trial, name, func(process string) (*servers.Dialogue, error) {
 		return b.Stack.Program(process, b.program.Argv...)
 	})
 	if err == nil {
-		err = b.program.sameAs(hello)
+		err = b.program.sameAs(claims)
 	}
 	if copied != nil {
 		b.processes = append(b.processes, copied)
@@ -53,7 +52,7 @@ func (b *bench) start(ctx context.Context, name string) *process {
 func (b *bench) mustBegin(err error) {
 	if run := b.program.run; err != nil && !run.granted.Load() {
 		why := ProgramError{Why: "no lock was granted: " + err.Error()}
-		if errors.Is(err, agent.ErrSilent) {
+		if errors.Is(err, clients.ErrSilent) {
 			why.Why += "; does it flush its stdout after each line?"
 		}
 		for _, p := range b.processes {
@@ -67,34 +66,27 @@ func (b *bench) mustBegin(err error) {
 // stderr is the name of the event with the last lines that a copy has written there.
 const stderr = "stderr"
 
-// held is a lock that the program says it holds.
-type held struct {
-	*clients.Holder
-	grant *agent.Grant
-	p     *process
-}
+// holder is a copy of the program that says it holds a key.
+type holder = clients.ProcessHolder
 
-// request requests a key, and returns what waits for the answer: see [agent.Program.Begin].
-func (p *process) request(key string, wait time.Duration) (granted func(context.Context) (*held, error)) {
+// request requests a key, and returns what waits for the answer: see [clients.Program.Begin].
+func (p *process) request(key string, wait time.Duration) (granted func(context.Context) (*holder, error)) {
 	answer := p.Begin(key, wait)
-	return func(ctx context.Context) (*held, error) {
-		g, err := answer(ctx)
-		if err != nil {
-			return nil, err
+	return func(ctx context.Context) (*holder, error) {
+		h, err := answer(ctx)
+		if err == nil {
+			p.bench.program.run.granted.Store(true)
 		}
-		p.bench.program.run.granted.Store(true)
-		h := &held{clients.HolderElsewhere(p.Trial, p.Name, g.ID, g.Token), g, p}
-		h.Key = key
-		return h, nil
+		return h, err
 	}
 }
 
 // begin is request, where a refusal is no error: nil.
-func (p *process) begin(key string, wait time.Duration) (granted func(context.Context) (*held, error)) {
+func (p *process) begin(key string, wait time.Duration) (granted func(context.Context) (*holder, error)) {
 	answer := p.request(key, wait)
-	return func(ctx context.Context) (*held, error) {
+	return func(ctx context.Context) (*holder, error) {
 		h, err := answer(ctx)
-		if errors.Is(err, agent.ErrRefused) {
+		if errors.Is(err, clients.ErrRefused) {
 			err = nil
 		}
 		return h, err
@@ -103,32 +95,32 @@ func (p *process) begin(key string, wait time.Duration) (granted func(context.Co
 
 // acquire requests the key. nil: it is not granted within wait. An error in place of an answer ends the trial, unless a fault has hit the
 // copy.
-func (p *process) acquire(ctx context.Context, wait time.Duration) *held {
+func (p *process) acquire(ctx context.Context, wait time.Duration) *holder {
 	h, err := p.begin(key, wait)(ctx)
-	if !p.Hit || !errors.Is(err, agent.ErrAnswer) {
+	if !p.Hit || !errors.Is(err, clients.ErrAnswer) {
 		p.Must(err)
 	}
 	return h
 }
 
-// keeps ends the trial when a lock is not renewed and its lease may have been over at a moment. Then another grant is no violation: this
+// mustKeep ends the trial when a lock is not renewed and its lease may have been over at a moment. Then another grant is no violation: this
 // machine is too slow.
-func (h *held) keeps(at time.Time) {
-	if !h.p.bench.program.Claims.Renews && h.grant.MayHaveEnded(at) {
-		h.p.Must(errors.New("the lease of the holder ended before the end of the trial: this machine is too slow; run it again"))
+func (b *bench) mustKeep(h *holder, at time.Time) {
+	if !b.program.Claims.Renews && h.MayHaveEnded(at) {
+		b.Must(errors.New("the lease of the holder ended before the end of the trial: this machine is too slow; run it again"))
 	}
 }
 
-// follows demands that the next grant came after the holder was asked to release the lock.
-func (h *held) follows(next *held, released time.Time) {
-	if at := next.grant.Granted; at.Before(released) {
-		h.keeps(at)
-		h.p.bench.violates(next.p.Name, "was granted a key that %s holds", h.p.Name)
+// mustFollow demands that the next grant came after the holder was asked to release the lock.
+func (b *bench) mustFollow(h, next *holder, released time.Time) {
+	if at := next.Granted; at.Before(released) {
+		b.mustKeep(h, at)
+		b.violates(next.Name, "was granted a key that %s holds", h.Name)
 	}
 }
 
 // holds acquires a key that is free: a refusal ends the trial.
-func (p *process) holds(ctx context.Context, key string) *held {
+func (p *process) holds(ctx context.Context, key string) *holder {
 	h, err := p.settle(ctx, key)
 	if err != nil {
 		err = fmt.Errorf("%s was not granted a key that is free: %w", p.Name, err)
@@ -139,18 +131,18 @@ func (p *process) holds(ctx context.Context, key string) *held {
 
 // settle requests a key until it is granted, for as long as a lease and some time more. The error is that of the last request. After a
 // fault of a server a copy may have lost its connection, so an early refusal or error is not the last word.
-func (p *process) settle(ctx context.Context, key string) (*held, error) {
+func (p *process) settle(ctx context.Context, key string) (*holder, error) {
 	for deadline := time.Now().Add(p.bench.settling()); ; pause(ctx, p.Lease/20) {
 		h, err := p.request(key, max(0, time.Until(deadline)))(ctx)
-		again := errors.Is(err, agent.ErrRefused) || errors.Is(err, agent.ErrAnswer)
+		again := errors.Is(err, clients.ErrRefused) || errors.Is(err, clients.ErrAnswer)
 		if !again || time.Now().After(deadline) {
 			return h, err
 		}
 	}
 }
 
-// release lets the program release the lock. It reports whether the program says that it did.
-func (h *held) release(ctx context.Context) bool { return h.grant.Release(ctx) }
+// release releases a lock, and reports whether the holder says that it did.
+func release(ctx context.Context, h clients.Holder) bool { return h.TryRelease(ctx) == nil }
 
 // cut closes connections of a copy, and new ones, until mend.
 func (p *process) cut(ctx context.Context, wires ...*servers.Proxy) {
@@ -180,7 +172,7 @@ func (p *process) loseReply() (mustBeLost func()) {
 	for _, w := range p.wires {
 		w.LoseReply(named, func(reply faultproxy.Chunk) {
 			once.Do(func() { close(lost) })
-			p.Fault(p.Name, replyLost, fmt.Sprintf("the proxy received %q from the server and closed the connection", agent.Short(reply.Data)))
+			p.Fault(p.Name, replyLost, fmt.Sprintf("the proxy received %q from the server and closed the connection", clients.Short(reply.Data)))
 		})
 	}
 	return func() {

@@ -6,18 +6,14 @@
 package scorecard
 
 import (
-	"bufio"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"sync/atomic"
 	"time"
 
 	"locklab/lab"
 	"locklab/lab/clients"
-	"locklab/lab/clients/agent"
 	"locklab/lab/clients/protocol"
 	"locklab/lab/history"
 	"locklab/lab/servers"
@@ -52,50 +48,17 @@ func Ask(ctx context.Context, argv []string) (p Program, err error) {
 	if err != nil {
 		return p, startError(argv[0], err)
 	}
-	type hello struct {
-		line []byte
-		err  error
-	}
-	said := make(chan hello, 1)
-	go func() {
-		line, err := firstLine(w.Out)
-		said <- hello{line, err}
-		_, _ = io.Copy(io.Discard, w.Out)
-	}()
-	defer func() { w.Kill(); err = errors.Join(err, w.In.Close(), w.Out.Close()) }() // a child of the program may have its stdout still
-	select {
-	case first := <-said:
-		switch {
-		case errors.Is(first.err, bufio.ErrTooLong):
-			return p, ProgramError{Why: fmt.Sprintf("its first line has more than %d bytes; it must be the hello of docs/protocol.md",
-				agent.LongestLine)}
-		case first.err != nil:
-			return p, p.noHello(w)
-		}
-		return p.greeted(first.line, w.PID())
-	case <-time.After(agent.Starting):
+	p.Claims, err = clients.Hello(ctx, w)
+	switch {
+	case err == nil, ctx.Err() != nil:
+		return p, err
+	case errors.Is(err, clients.ErrEnded):
+		return p, p.noHello(w, err)
+	case errors.Is(err, clients.ErrSilent):
 		return p, ProgramError{fmt.Sprintf("it has not said hello within %s; does it flush stdout after each line? "+
-			"The first one must be the hello of docs/protocol.md", agent.Starting), lastLines(w)}
-	case <-ctx.Done():
-		return p, ctx.Err()
+			"The first one must be the hello of docs/protocol.md", clients.Starting), lastLines(w)}
 	}
-}
-
-// greeted takes the claims from the first line.
-func (p Program) greeted(line []byte, pid int) (Program, error) {
-	a, err := protocol.Parse(line)
-	if err == nil && a.Type != protocol.Hello {
-		err = fmt.Errorf("its type is %q", a.Type)
-	}
-	if err != nil {
-		return p, ProgramError{Why: fmt.Sprintf("its first line must be the hello of docs/protocol.md; it is %q: %s", agent.Short(line), err)}
-	}
-	p.Claims = *a.Claims
-	if p.Claims.PID != pid {
-		return p, ProgramError{Why: fmt.Sprintf("the lab started process %d, and process %d said hello; name the program itself, "+
-			"or start it with exec", pid, p.Claims.PID)}
-	}
-	return p, nil
+	return p, ProgramError{Why: "it must begin with the hello of docs/protocol.md: " + err.Error()}
 }
 
 // needs are the programs that the servers need.
@@ -106,17 +69,14 @@ func (p Program) needs() []lab.Need {
 	return clients.NeedsOf(p.Claims.Store)
 }
 
-// Missing says which program is not on this machine to start the servers of the lock, and how to install it.
-func (p Program) Missing() error {
-	return lab.Missing([]lab.Experiment{{ID: p.Claims.Name, Schedule: lab.Schedule{Needs: p.needs()}}})
+// CannotRun says which program is not on this machine to start the servers of the lock, and how to install it.
+func (p Program) CannotRun(o lab.Options) error {
+	return o.CannotRun(lab.Experiment{ID: p.Claims.Name, Schedule: lab.Schedule{Needs: p.needs()}})
 }
 
 // sameAs compares the claims of a copy with those of the first one.
-func (p Program) sameAs(a protocol.Answer) error {
-	if a.Claims == nil {
-		return fmt.Errorf("the program's first line is %q, and no hello", a.Type)
-	}
-	mine, other := p.Claims, *a.Claims
+func (p Program) sameAs(other protocol.Claims) error {
+	mine := p.Claims
 	if mine.PID, other.PID = 0, 0; mine != other {
 		return errors.New("two copies of the program claim different things")
 	}
@@ -129,7 +89,7 @@ type bench struct {
 	program   Program
 	servers   *clients.Servers
 	lease     time.Duration
-	processes []*agent.Program
+	processes []*clients.Program
 	crashed   *atomic.Bool // a copy has ended by itself in an earlier variant of the row, without a fault
 }
 
@@ -202,13 +162,4 @@ func (b *bench) restart(ctx context.Context) {
 	for _, n := range b.servers.Nodes {
 		clients.Restart(ctx, b.Trial, n)
 	}
-}
-
-func firstLine(r io.Reader) ([]byte, error) {
-	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, agent.LongestLine)
-	if !lines.Scan() {
-		return nil, cmp.Or(lines.Err(), io.EOF)
-	}
-	return lines.Bytes(), nil
 }

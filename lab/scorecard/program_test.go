@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"locklab/lab"
-	"locklab/lab/clients/agent"
+	"locklab/lab/clients"
 	"locklab/lab/clients/protocol"
 	"locklab/lab/scorecard"
 	"locklab/lab/servers"
@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 		case quorum != nil:
 			serveQuorum(mutant, quorum)
 		case ours:
-			_ = agent.Lock{Strategy: strategy}.Serve(os.Stdin, os.Stdout, mutant)
+			_ = clients.Lock{Strategy: strategy}.Serve(os.Stdin, os.Stdout, mutant)
 		default:
 			serveMutant(mutant)
 		}
@@ -100,7 +100,7 @@ func tried(t *testing.T, mutant string, pace lab.Pace, rows ...string) *scorecar
 	if err != nil {
 		t.Fatal(err)
 	}
-	if missing := p.Missing(); missing != nil {
+	if missing := p.CannotRun(lab.Here()); missing != nil {
 		testenv.Skip(t, missing.Error())
 	}
 	chosen, err := scorecard.Chosen(rows)
@@ -466,7 +466,7 @@ func TestProgramsThatCannotBeTried(t *testing.T) {
 		name, says string
 		argv       []string
 	}{
-		{"garbage", `it is "INFO connected"`, []string{"/usr/bin/env", asProgram + "=garbage", os.Args[0]}},
+		{"garbage", `printed "INFO connected"`, []string{"/usr/bin/env", asProgram + "=garbage", os.Args[0]}},
 		{"a wrapper", "name the program itself", []string{"sh", "-c", asProgram + "=none " + os.Args[0] + "; true"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

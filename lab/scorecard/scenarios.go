@@ -9,7 +9,6 @@ import (
 
 	"locklab/internal/faultproxy"
 	"locklab/lab/clients"
-	"locklab/lab/clients/agent"
 	"locklab/lab/history"
 	"locklab/lab/servers"
 )
@@ -21,12 +20,12 @@ const (
 )
 
 // freed lets B have the key after its holder's end, and measures how long that took.
-func (b *bench) freed(ctx context.Context, p *process, after string) *held {
+func (b *bench) freed(ctx context.Context, p *process, after string) *holder {
 	began := time.Now()
 	switch h, err := p.settle(ctx, key); {
-	case errors.Is(err, agent.ErrSilent):
+	case errors.Is(err, clients.ErrSilent):
 		b.violates(p.Name, "has neither a grant nor a refusal after %s, although its wait has ended", after)
-	case errors.Is(err, agent.ErrRefused), errors.Is(err, agent.ErrAnswer):
+	case errors.Is(err, clients.ErrRefused), errors.Is(err, clients.ErrAnswer):
 		b.violates(p.Name, "was not granted the key within %s after %s: %s", b.settling(), after, err)
 	default:
 		b.Must(err)
@@ -37,13 +36,13 @@ func (b *bench) freed(ctx context.Context, p *process, after string) *held {
 }
 
 // twoCopies starts A and B, and lets A hold the key.
-func (b *bench) twoCopies(ctx context.Context) (a, other *process, h *held) {
+func (b *bench) twoCopies(ctx context.Context) (a, other *process, h *holder) {
 	all, h := b.warm(ctx, 2)
 	return all[0], all[1], h
 }
 
 // warm starts copies, and lets the first hold the key. Each has held it before, so that its connections and scripts are there.
-func (b *bench) warm(ctx context.Context, n int) (all []*process, h *held) {
+func (b *bench) warm(ctx context.Context, n int) (all []*process, h *holder) {
 	all = b.startAll(ctx, n)
 	b.mustServe(ctx, all)
 	return all, all[0].holds(ctx, key)
@@ -54,7 +53,7 @@ func deadHolder(dies bool) func(context.Context, *bench) {
 	return func(ctx context.Context, b *bench) {
 		a, other, h := b.twoCopies(ctx)
 		if !dies {
-			h.release(ctx)
+			release(ctx, h)
 			b.freed(ctx, other, "its holder's end")
 			return
 		}
@@ -63,22 +62,22 @@ func deadHolder(dies bool) func(context.Context, *bench) {
 		if next == nil {
 			return
 		}
-		if early := h.grant.Relies.Sub(next.grant.Granted); early > 0 {
+		if early := h.ReliesUntil.Sub(next.Granted); early > 0 {
 			b.violates(other.Name, "was granted the key %s before the time until which A may rely on it", early.Round(time.Millisecond))
 		}
 	}
 }
 
 // intruder lets C try, between the read and the write of a holder. A grant is one too many: an update is lost.
-func (b *bench) intruder(ctx context.Context, c *process, r *clients.Resource, holder *held, wait time.Duration) {
-	value := r.Read(holder.Holder)
+func (b *bench) intruder(ctx context.Context, c *process, r *clients.Resource, first *holder, wait time.Duration) {
+	value := r.Read(first)
 	if h := c.acquire(ctx, wait); h != nil {
-		holder.keeps(h.grant.Granted)
-		r.Add(h.Holder)
-		h.release(ctx)
+		b.mustKeep(first, h.Granted)
+		r.Add(h)
+		release(ctx, h)
 	}
-	r.Write(holder.Holder, value+1)
-	holder.release(ctx)
+	r.Write(first, value+1)
+	release(ctx, first)
 }
 
 // lateRelease lets A release a lock that its server has lost, and that B holds.
@@ -89,11 +88,11 @@ func lateRelease(keysLost bool) func(context.Context, *bench) {
 		if keysLost {
 			b.loseKeys(ctx)
 		} else {
-			h.release(ctx)
+			release(ctx, h)
 		}
 		next := other.holds(ctx, key)
 		if keysLost {
-			h.release(ctx)
+			release(ctx, h)
 		}
 		b.intruder(ctx, c, clients.NewResource(b.Trial, false), next, b.lease/10)
 	}
@@ -104,33 +103,33 @@ func longWork(long bool) func(context.Context, *bench) {
 	return func(ctx context.Context, b *bench) {
 		_, other, h := b.twoCopies(ctx)
 		b.work(ctx, other, h, long)
-		h.release(ctx)
+		release(ctx, h)
 	}
 }
 
 // work lets the holder read, work for three leases while another copy tries, and write. It does not release.
-func (b *bench) work(ctx context.Context, other *process, h *held, long bool) {
+func (b *bench) work(ctx context.Context, other *process, h *holder, long bool) {
 	r := clients.NewResource(b.Trial, false)
-	value := r.Read(h.Holder)
+	value := r.Read(h)
 	for end := time.Now().Add(3 * b.lease); long && time.Now().Before(end) && ctx.Err() == nil; pause(ctx, b.lease/20) {
 		if next := other.acquire(ctx, time.Until(end)); next != nil {
-			r.Add(next.Holder)
-			next.release(ctx)
+			r.Add(next)
+			release(ctx, next)
 			break
 		}
-		if h.grant.IsLost() {
-			b.violates(h.p.Name, "told of a loss, and nobody else was granted the key")
+		if h.IsLost() {
+			b.violates(h.Name, "told of a loss, and nobody else was granted the key")
 			break
 		}
 	}
-	r.Write(h.Holder, value+1)
+	r.Write(h, value+1)
 }
 
 // extendedWork lets the lab extend the lease while A works: for three leases, or once.
 func extendedWork(long bool) func(context.Context, *bench) {
 	return func(ctx context.Context, b *bench) {
 		_, other, h := b.twoCopies(ctx)
-		h.extend(ctx)
+		b.extend(ctx, h)
 		ends := make(chan struct{})
 		wait := b.Go(func() {
 			for tick := time.NewTicker(b.lease / 4); long; {
@@ -139,7 +138,7 @@ func extendedWork(long bool) func(context.Context, *bench) {
 					tick.Stop()
 					return
 				case <-tick.C:
-					h.extend(ctx)
+					b.extend(ctx, h)
 				}
 			}
 		})
@@ -147,15 +146,15 @@ func extendedWork(long bool) func(context.Context, *bench) {
 		b.work(ctx, other, h, long)
 		close(ends)
 		wait() // the release has the id of the last extension, and an answer names no request
-		h.release(ctx)
+		release(ctx, h)
 	}
 }
 
 // extend lets the program extend a lock that it holds.
-func (h *held) extend(ctx context.Context) {
-	h.keeps(time.Now())
-	if !h.grant.Extend(ctx) {
-		h.p.bench.violates(h.p.Name, "was not granted an extension of a lock that it holds")
+func (b *bench) extend(ctx context.Context, h *holder) {
+	b.mustKeep(h, time.Now())
+	if !h.Extend(ctx) {
+		b.violates(h.Name, "was not granted an extension of a lock that it holds")
 	}
 }
 
@@ -165,8 +164,8 @@ func lateExtension(ctx context.Context, b *bench) {
 	other, c := all[1], all[2]
 	b.loseKeys(ctx)
 	next := other.holds(ctx, key)
-	if h.grant.Extend(ctx) {
-		b.violates(h.p.Name, "was granted an extension of a lock that B holds")
+	if h.Extend(ctx) {
+		b.violates(h.Name, "was granted an extension of a lock that B holds")
 	}
 	b.intruder(ctx, c, clients.NewResource(b.Trial, false), next, b.lease/10)
 }
@@ -183,7 +182,7 @@ func staleWrite(fault int, checks bool) func(context.Context, *bench) {
 	return func(ctx context.Context, b *bench) {
 		a, other, h := b.twoCopies(ctx)
 		r := clients.NewResource(b.Trial, checks)
-		value := r.Read(h.Holder)
+		value := r.Read(h)
 		switch fault {
 		case paused:
 			a.Pause()
@@ -192,18 +191,18 @@ func staleWrite(fault int, checks bool) func(context.Context, *bench) {
 		}
 		if fault != noFault {
 			next := other.holds(ctx, key)
-			if checks && next.grant.Token <= h.grant.Token {
-				b.violates(other.Name, "was granted token %d, which is not larger than token %d of the holder before", next.grant.Token, h.grant.Token)
+			if checks && next.Token <= h.Token {
+				b.violates(other.Name, "was granted token %d, which is not larger than token %d of the holder before", next.Token, h.Token)
 			}
-			r.Add(next.Holder)
-			next.release(ctx)
+			r.Add(next)
+			release(ctx, next)
 		}
 		if fault == paused {
 			a.Resume()
 		}
-		r.Write(h.Holder, value+1)
+		r.Write(h, value+1)
 		if fault == noFault {
-			h.release(ctx)
+			release(ctx, h)
 		}
 	}
 }
@@ -225,10 +224,10 @@ func loss(fault int) func(context.Context, *bench) {
 			if b.program.Claims.Renews {
 				wait = 2 * b.lease
 			}
-			if h.grant.AwaitLoss(ctx, wait) {
+			if h.AwaitLoss(ctx, wait) {
 				b.violates(a.Name, "told of a loss, and nobody else was granted the key")
 			}
-			h.release(ctx)
+			release(ctx, h)
 			return
 		case keysGone:
 			b.loseKeys(ctx)
@@ -237,7 +236,7 @@ func loss(fault int) func(context.Context, *bench) {
 		}
 		other.holds(ctx, key)
 		granted := time.Now()
-		if !h.grant.AwaitLoss(ctx, b.settling()) {
+		if !h.AwaitLoss(ctx, b.settling()) {
 			b.violates(a.Name, "was not told of its loss within %s after the next grant", b.settling())
 			return
 		}
@@ -250,13 +249,13 @@ func loss(fault int) func(context.Context, *bench) {
 func lostAcquire(lost bool) func(context.Context, *bench) {
 	return func(ctx context.Context, b *bench) {
 		a, other, h := b.twoCopies(ctx)
-		h.release(ctx)
+		release(ctx, h)
 		mustBeLost := func() {}
 		if lost {
 			mustBeLost = a.loseReply()
 		}
 		if h = a.acquire(ctx, b.lease/2); h != nil {
-			h.release(ctx)
+			release(ctx, h)
 		}
 		mustBeLost()
 		b.freed(ctx, other, "an acquire whose reply was lost")
@@ -272,11 +271,11 @@ func lostRelease(lost bool) func(context.Context, *bench) {
 			mustBeLost = a.loseReply()
 		}
 		sent := b.Now()
-		h.release(ctx)
+		release(ctx, h)
 		mustBeLost()
 		b.Must(b.lostBefore(sent))
 		if next := b.freed(ctx, other, "a release whose reply was lost"); next != nil {
-			h.release(ctx) // a careful client repeats it
+			release(ctx, h) // a careful client repeats it
 			b.intruder(ctx, a, clients.NewResource(b.Trial, false), next, b.lease/10)
 		}
 	}
@@ -321,15 +320,15 @@ func cutWaiter(closed bool) func(context.Context, *bench) {
 			other.mend()
 		}
 		released := time.Now()
-		h.release(ctx)
+		release(ctx, h)
 		switch next, err := granted(ctx); {
-		case errors.Is(err, agent.ErrSilent):
+		case errors.Is(err, clients.ErrSilent):
 			b.violates(other.Name, "has neither a grant nor a refusal although its wait has ended")
 			return
 		case next != nil:
-			h.follows(next, released)
-			next.release(ctx)
-		case !errors.Is(err, agent.ErrAnswer):
+			b.mustFollow(h, next, released)
+			release(ctx, next)
+		case !errors.Is(err, clients.ErrAnswer):
 			b.Must(err)
 		}
 		b.freed(ctx, other, "both had left")
@@ -351,7 +350,7 @@ func endedWait(end int) func(context.Context, *bench) {
 		switch end {
 		case timedOut:
 			if next := other.acquire(ctx, b.lease/5); next != nil {
-				h.keeps(next.grant.Granted)
+				b.mustKeep(h, next.Granted)
 				b.violates(other.Name, "was granted a key that A holds")
 			}
 		case waiterKilled:
@@ -359,7 +358,7 @@ func endedWait(end int) func(context.Context, *bench) {
 			pause(ctx, b.lease/4)
 			other.Kill()
 		}
-		h.release(ctx)
+		release(ctx, h)
 		if end == waiterKilled {
 			b.freed(ctx, c, "a waiter had died")
 			return
@@ -382,10 +381,10 @@ const (
 // requests the key when it is free.
 func quietWait(waits bool) func(context.Context, *bench) {
 	return func(ctx context.Context, b *bench) {
-		holder, waiter, h := b.twoCopies(ctx)
+		first, waiter, h := b.twoCopies(ctx)
 		slowest := time.Duration(0)
 		for n := range rounds {
-			granted := func(ctx context.Context) (*held, error) { return waiter.acquire(ctx, b.settling()), nil }
+			granted := func(ctx context.Context) (*holder, error) { return waiter.acquire(ctx, b.settling()), nil }
 			if waits {
 				granted = waiter.begin(key, b.settling())
 			}
@@ -394,20 +393,20 @@ func quietWait(waits bool) func(context.Context, *bench) {
 				waiter.wantQuiet(ctx)
 			}
 			released := time.Now()
-			h.keeps(released)
-			h.release(ctx)
+			b.mustKeep(h, released)
+			release(ctx, h)
 			freed := time.Now()
 			next, err := granted(ctx)
 			b.Must(err)
 			if next == nil {
-				b.violates(waiter.Name, "was not granted the key that %s had released", holder.Name)
+				b.violates(waiter.Name, "was not granted the key that %s had released", first.Name)
 				return
 			}
-			h.follows(next, released)
-			slowest = max(slowest, next.grant.Granted.Sub(freed))
-			holder, waiter, h = waiter, holder, next
+			b.mustFollow(h, next, released)
+			slowest = max(slowest, next.Granted.Sub(freed))
+			first, waiter, h = waiter, first, next
 		}
-		h.release(ctx)
+		release(ctx, h)
 		b.Measure("lab", slowest.Microseconds(), slowestGrant)
 		if most := b.Scaled(notified); slowest > most {
 			b.violates("lab", "one of %d hand-overs took %s, and %s are allowed: the waiter polls", rounds, slowest, most)
@@ -442,23 +441,23 @@ func opposite(crossed bool) func(context.Context, *bench) {
 		if crossed {
 			wait, asked := b.lease/4, time.Now()
 			wantsSecond, wantsFirst := a.begin(secondKey, wait), other.begin(key, wait)
-			for of, wants := range map[*held]func(context.Context) (*held, error){theirs: wantsSecond, first: wantsFirst} {
+			for of, wants := range map[*holder]func(context.Context) (*holder, error){theirs: wantsSecond, first: wantsFirst} {
 				next, err := wants(ctx)
 				switch {
-				case errors.Is(err, agent.ErrSilent):
-					b.violates(of.p.Name, "holds a key that another copy requests, and that copy has no answer although its wait has ended")
+				case errors.Is(err, clients.ErrSilent):
+					b.violates(of.Name, "holds a key that another copy requests, and that copy has no answer although its wait has ended")
 					return
-				case next != nil && next.grant.Granted.Sub(asked) > 2*wait:
-					b.violates(next.p.Name, "was granted a key long after its wait had ended")
+				case next != nil && next.Granted.Sub(asked) > 2*wait:
+					b.violates(next.Name, "was granted a key long after its wait had ended")
 				case next != nil:
-					of.keeps(next.grant.Granted)
-					b.violates(next.p.Name, "was granted a key that another copy holds")
+					b.mustKeep(of, next.Granted)
+					b.violates(next.Name, "was granted a key that another copy holds")
 				}
 				b.Must(err)
 			}
 		}
-		first.release(ctx)
-		theirs.release(ctx)
+		release(ctx, first)
+		release(ctx, theirs)
 		b.freed(ctx, other, "both had released")
 	}
 }
@@ -467,7 +466,7 @@ func opposite(crossed bool) func(context.Context, *bench) {
 func twoDown(how func(*bench, *servers.Node)) func(context.Context, *bench) {
 	return func(ctx context.Context, b *bench) {
 		_, other, h := b.twoCopies(ctx)
-		h.release(ctx)
+		release(ctx, h)
 		if how != nil {
 			for _, n := range b.servers.Nodes[:2] {
 				how(b, n)
@@ -491,18 +490,18 @@ func oneEmpty(restarted bool) func(context.Context, *bench) {
 	return func(ctx context.Context, b *bench) {
 		all := b.startAll(ctx, 2)
 		for _, p := range all { // it connects; what it may leave behind is no vote for the key of the trial
-			p.holds(ctx, secondKey).release(ctx)
+			release(ctx, p.holds(ctx, secondKey))
 		}
 		a, other, r := all[0], all[1], clients.NewResource(b.Trial, false)
 		a.cut(ctx, a.wires[3:]...)
 		asked := time.Now()
 		h := a.holds(ctx, key)
-		value := r.Read(h.Holder)
+		value := r.Read(h)
 		reached := func() bool { return true }
 		if restarted {
 			clients.Restart(ctx, b.Trial, b.servers.Nodes[2])
 			reached = watchRequests(other.wires[2])
-			other.holds(ctx, secondKey).release(ctx) // B notices that a connection has ended
+			release(ctx, other.holds(ctx, secondKey)) // B notices that a connection has ended
 		}
 		if time.Since(asked) > b.lease/2 {
 			b.Must(errors.New("the lease of the holder may end before the end of the trial: this machine is too slow; run it again"))
@@ -510,12 +509,12 @@ func oneEmpty(restarted bool) func(context.Context, *bench) {
 		switch next := other.acquire(ctx, b.lease/4); {
 		case next == nil && !reached():
 			b.Must(fmt.Errorf("%s has not connected again to the server that has restarted, so nothing is shown", other.Name))
-		case next != nil && !h.grant.IsLost(): // a holder that has told of its loss has stopped
-			r.Add(next.Holder)
-			next.release(ctx)
+		case next != nil && !h.IsLost(): // a holder that has told of its loss has stopped
+			r.Add(next)
+			release(ctx, next)
 		}
-		r.Write(h.Holder, value+1)
-		h.release(ctx)
+		r.Write(h, value+1)
+		release(ctx, h)
 	}
 }
 

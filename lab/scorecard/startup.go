@@ -10,10 +10,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"time"
 
 	"locklab/lab"
-	"locklab/lab/clients/agent"
 	"locklab/lab/servers"
 )
 
@@ -128,14 +126,9 @@ func beginning(path string) ([]byte, error) {
 	return line, err
 }
 
-// noHello says how a program ended without a hello.
-func (p Program) noHello(w *servers.Dialogue) error {
-	why := "it has closed its stdout before it said hello"
-	select {
-	case <-w.Done():
-		why = fmt.Sprintf("it has ended with %s before it said hello", w.Status())
-	case <-time.After(agent.Answering):
-	}
+// noHello says why a program has ended without a hello.
+func (p Program) noHello(w *servers.Dialogue, ended error) error {
+	why := ended.Error() + " before it said hello"
 	path, _ := locate(p.Argv[0])
 	if line, err := beginning(path); err == nil {
 		if wrong := interpreted(path, string(line)); wrong != nil {

@@ -46,7 +46,7 @@ func alive(ctx context.Context, x *clients.HolderProcess) {
 	waitForB := x.Go(func() { x.B.Update(ctx, r) })
 	time.Sleep(3 * x.Lease) // that is the work
 	x.Write(ctx, value+1)
-	x.Grant.Release(ctx)
+	x.Must(x.Holder.TryRelease(ctx))
 	waitForB()
 }
 

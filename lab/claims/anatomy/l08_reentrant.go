@@ -8,7 +8,6 @@ import (
 
 	"locklab/lab"
 	"locklab/lab/clients"
-	"locklab/lab/clients/agent"
 	"locklab/lab/explore"
 	"locklab/lab/history"
 	"locklab/lockstrategy"
@@ -60,14 +59,16 @@ func threeProcesses(scenario func(ctx context.Context, x reentrants)) lab.Scenar
 	})
 }
 
-func enteredOnce(ctx context.Context, x reentrants) { x.around(ctx, x.b, func(*clients.Holder) {}) }
+func enteredOnce(ctx context.Context, x reentrants) {
+	x.around(ctx, x.b, func(*clients.LocalHolder) {})
+}
 
 func enteredTwice(ctx context.Context, x reentrants) {
-	x.around(ctx, x.b, func(outer *clients.Holder) { x.enterAgain(outer, nil) })
+	x.around(ctx, x.b, func(outer *clients.LocalHolder) { x.enterAgain(outer, nil) })
 }
 
 // around lets A read, do something, and write; other tries in between, and again when A has left.
-func (x reentrants) around(ctx context.Context, other *clients.Client, something func(outer *clients.Holder)) {
+func (x reentrants) around(ctx context.Context, other *clients.Client, something func(outer *clients.LocalHolder)) {
 	outer := x.a.Acquire(ctx)
 	value := x.resource.Read(outer)
 	something(outer)
@@ -79,9 +80,9 @@ func (x reentrants) around(ctx context.Context, other *clients.Client, something
 
 // enterAgain acquires once more under the lease's context, does something, and releases once. Notes record it: it is no
 // holder of its own.
-func (x reentrants) enterAgain(outer *clients.Holder, something func()) {
+func (x reentrants) enterAgain(outer *clients.LocalHolder, something func()) {
 	ctx := outer.Lease.Context()
-	lease, err := outer.Lock.Acquire(ctx, outer.Key, lockstrategy.TryOnce())
+	lease, err := outer.Client.Lock.Acquire(ctx, outer.Key, lockstrategy.TryOnce())
 	if err != nil {
 		x.Must(fmt.Errorf("the owner did not enter again: %w", err))
 	}
@@ -97,9 +98,9 @@ func (x reentrants) enterAgain(outer *clients.Holder, something func()) {
 func nonOwnersRelease(ctx context.Context, x reentrants) {
 	before := x.b.Acquire(ctx)
 	before.Release(ctx)
-	x.around(ctx, x.c, func(*clients.Holder) {
+	x.around(ctx, x.c, func(*clients.LocalHolder) {
 		err := before.Lease.Release(ctx)
-		x.b.Note("releases again: " + agent.Reason(err))
+		x.b.Note("releases again: " + clients.Reason(err))
 		if !errors.Is(err, lockstrategy.ErrNotHeld) {
 			x.b.Mark(acceptedRelease)
 		}

@@ -190,7 +190,7 @@ func (o handOverTest) run(
 ) (waits []time.Duration) {
 	holder := both[0].Acquire(ctx)
 	for i, work := range o.works {
-		var next *clients.Holder
+		var next *clients.LocalHolder
 		var granted time.Duration
 		wait := t.Go(func() {
 			next = both[(i+1)%2].Acquire(ctx)
@@ -210,7 +210,7 @@ func (o handOverTest) run(
 }
 
 // end releases the lock, or deletes it without a message.
-func (o handOverTest) end(ctx context.Context, t *lab.Trial, h *clients.Holder, conn redis.UniversalClient) {
+func (o handOverTest) end(ctx context.Context, t *lab.Trial, h *clients.LocalHolder, conn redis.UniversalClient) {
 	if !o.silent {
 		h.Release(ctx)
 		return

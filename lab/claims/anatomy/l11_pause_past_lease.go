@@ -62,7 +62,7 @@ func pausePastLease(ctx context.Context, x *clients.HolderProcess) {
 	x.Look(ctx)
 	x.A.Pause()
 	x.B.Update(ctx, x.Resource) // when A's lease is over
-	runs := x.Grant.BeginExtend()
+	runs := x.Holder.BeginExtend()
 	x.A.Resume()
 	_ = runs(ctx) // A runs: its work writes, whatever it has answered
 	x.Resource.Write(x.Holder, value+1)
@@ -78,6 +78,6 @@ func pausedSteps(name string, lock articlelock.Lock) []lab.Variant {
 
 func unpaused(ctx context.Context, x *clients.HolderProcess) {
 	x.Write(ctx, x.Resource.Read(x.Holder)+1)
-	x.Grant.Release(ctx)
+	x.Must(x.Holder.TryRelease(ctx))
 	x.B.Update(ctx, x.Resource)
 }

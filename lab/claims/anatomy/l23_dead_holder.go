@@ -50,7 +50,7 @@ func deadHolder(version, strategy string, rounding time.Duration, trials int) la
 }
 
 func releasingHolder(ctx context.Context, x *clients.HolderProcess) {
-	if waited, granted := besideHolder(ctx, x, deadLease+deadReserve, func() { x.Grant.Release(ctx) }); granted {
+	if waited, granted := besideHolder(ctx, x, deadLease+deadReserve, func() { x.Must(x.Holder.TryRelease(ctx)) }); granted {
 		x.Measure("v3", waited.Microseconds(), lab.Microseconds.Of("from the release to the next grant"))
 	}
 }
@@ -60,7 +60,7 @@ func besideHolder(ctx context.Context, x *clients.HolderProcess, most time.Durat
 	if x.B.TryOnce(ctx) != nil {
 		return 0, false // the check finds that grant
 	}
-	var next *clients.Holder
+	var next *clients.LocalHolder
 	var failed error
 	var answered time.Duration
 	wait := x.Go(func() {

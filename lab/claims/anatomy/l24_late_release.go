@@ -43,7 +43,7 @@ const lateLease = 800 * time.Millisecond
 const longTimeout = clients.LongLease / 3
 
 // releaser prepares the release of A, before its lock is granted.
-type releaser func(ctx context.Context, t *lab.Trial, wires []*servers.Proxy) func(*clients.Holder) error
+type releaser func(ctx context.Context, t *lab.Trial, wires []*servers.Proxy) func(*clients.LocalHolder) error
 
 // releaseOf lets A release, and then B acquire. A's release arrives in time, or late.
 func releaseOf(strategy string, by releaser, arrives func(*lab.Trial, []*servers.Proxy, func() error) func()) lab.Scenario {
@@ -82,7 +82,7 @@ func late(t *lab.Trial, wires []*servers.Proxy, release func() error) (through f
 }
 
 // besideThird lets B read, and write after something has happened. C requests the lock in between.
-func besideThird(ctx context.Context, s *clients.Servers, b *clients.Holder, r *clients.Resource, happens func()) {
+func besideThird(ctx context.Context, s *clients.Servers, b *clients.LocalHolder, r *clients.Resource, happens func()) {
 	value := r.Read(b)
 	happens()
 	s.NewClient(ctx, "C", clients.LongLease).UpdateOnce(ctx, r)
@@ -90,16 +90,16 @@ func besideThird(ctx context.Context, s *clients.Servers, b *clients.Holder, r *
 	_ = b.TryRelease(ctx) // another may have freed it
 }
 
-func ownRelease(ctx context.Context, _ *lab.Trial, _ []*servers.Proxy) func(*clients.Holder) error {
-	return func(h *clients.Holder) error { return h.TryRelease(ctx) }
+func ownRelease(ctx context.Context, _ *lab.Trial, _ []*servers.Proxy) func(*clients.LocalHolder) error {
+	return func(h *clients.LocalHolder) error { return h.TryRelease(ctx) }
 }
 
 // sendDEL releases over a connection that is open already.
-func sendDEL(ctx context.Context, t *lab.Trial, wires []*servers.Proxy) func(*clients.Holder) error {
+func sendDEL(ctx context.Context, t *lab.Trial, wires []*servers.Proxy) func(*clients.LocalHolder) error {
 	conn := redis.NewClient(clients.OneAttempt(wires[0].Addr)).WithTimeout(longTimeout)
 	t.Cleanup(conn.Close)
 	t.Must(conn.Ping(ctx).Err())
-	return func(h *clients.Holder) error {
+	return func(h *clients.LocalHolder) error {
 		h.Record(history.Event{Kind: history.Release, Key: h.Key})
 		deleted, err := conn.Del(ctx, h.Key).Result()
 		h.Record(history.Event{Kind: history.Command, Name: delReply, Value: deleted, Text: fmt.Sprintf("DEL → %d", deleted)})

@@ -12,7 +12,6 @@ import (
 	"locklab/lab"
 	"locklab/lab/claims/services"
 	"locklab/lab/clients"
-	"locklab/lab/clients/agent"
 	"locklab/lab/explore"
 	"locklab/lab/history"
 	"locklab/lab/servers"
@@ -104,13 +103,13 @@ func newCrowd(x *services.Cache, processes int, p protection) *crowd {
 	c := &crowd{Cache: x}
 	for _, name := range []string{"node-1", "node-2"}[:processes] {
 		client := x.Connect()
-		client.AddHook(agent.EachCommand(c.countMiss))
+		client.AddHook(clients.EachCommand(c.countMiss))
 		c.names, c.readers = append(c.names, name), append(c.readers, p(x, name, client))
 	}
 	return c
 }
 
-// countMiss is a [agent.EachCommand].
+// countMiss is a [clients.EachCommand].
 func (c *crowd) countMiss(ctx context.Context, cmd redis.Cmder, send redis.ProcessHook) error {
 	err := send(ctx, cmd)
 	if cmd.Name() == "get" && errors.Is(err, redis.Nil) {

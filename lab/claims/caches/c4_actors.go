@@ -64,7 +64,7 @@ func (w actorWriter) Put(ctx context.Context, id uint64, text string) (item cach
 	return item, cmp.Or(waited, err)
 }
 
-// command is a [agent.EachCommand]: each command of a cache is a step. Those with which a connection begins are none.
+// command is a [clients.EachCommand]: each command of a cache is a step. Those with which a connection begins are none.
 func (a *actor) command(ctx context.Context, cmd redis.Cmder, send redis.ProcessHook) (err error) {
 	if !slices.Contains([]string{"get", "set", "del"}, cmd.Name()) {
 		return send(ctx, cmd)

@@ -8,7 +8,7 @@ import (
 
 	"locklab/lab"
 	"locklab/lab/claims/services"
-	"locklab/lab/clients/agent"
+	"locklab/lab/clients"
 	"locklab/lab/explore"
 	"locklab/lab/history"
 	"locklab/systems/cache"
@@ -76,7 +76,7 @@ var quickDoubleDelete = doubleDelete(time.Millisecond)
 func stepwise(ctx context.Context, x *services.Cache, name string, act func(a *actor, r *cache.Redis)) *explore.Actor {
 	a := &actor{Actor: explore.NewActor(name), t: x.Trial}
 	client := x.Connect()
-	client.AddHook(agent.EachCommand(a.command))
+	client.AddHook(clients.EachCommand(a.command))
 	r, err := cache.NewRedis(client, a.reader(x.Items), cache.Config{Prefix: "item:", TTL: services.CacheTTL})
 	x.Must(err)
 	x.Must(a.Begin(ctx, x.Go, func() { act(a, r) }))

@@ -124,7 +124,7 @@ var keyOutlives = lab.Microseconds.Of(
 // measureMargin compares until when a holder relies on its lease with until when the server keeps the key. The server says for
 // how many whole milliseconds it will, at a moment between question and reply. So there is an earliest end and a latest one,
 // and of several replies the fastest is the most exact. Where the holder's end is between the two, nothing is shown.
-func measureMargin(ctx context.Context, t *lab.Trial, h *clients.Holder, n *servers.Node) error {
+func measureMargin(ctx context.Context, t *lab.Trial, h *clients.LocalHolder, n *servers.Node) error {
 	until := h.Lease.Until()
 	earliest, latest, err := keyEnds(ctx, n)
 	if err != nil {

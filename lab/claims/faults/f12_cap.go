@@ -88,7 +88,7 @@ func wholeNetwork(ctx context.Context, t *lab.Trial) {
 }
 
 // holdWhole lets A hold the lock and read while the network is whole. C is granted another lock then. B requests A's.
-func holdWhole(ctx context.Context, x *sides, r *clients.Resource) (h *clients.Holder, value int64) {
+func holdWhole(ctx context.Context, x *sides, r *clients.Resource) (h *clients.LocalHolder, value int64) {
 	h = x.a.Acquire(ctx)
 	value = r.Read(h)
 	x.c.Acquire(ctx).Release(ctx)
@@ -104,7 +104,7 @@ type side struct {
 }
 
 // ask requests a lock for a client. It returns nil when that was refused.
-func (s *side) ask(ctx context.Context, c *clients.Client, options ...lockstrategy.Option) *clients.Holder {
+func (s *side) ask(ctx context.Context, c *clients.Client, options ...lockstrategy.Option) *clients.LocalHolder {
 	h, err := c.TryAcquire(ctx, options...)
 	if err == nil {
 		s.granted++
@@ -133,7 +133,7 @@ func (s *side) askOther(ctx context.Context) {
 }
 
 // askUntilGranted requests A's lock for B as soon as this side serves, and then waits for it.
-func (s *side) askUntilGranted(ctx context.Context, a *clients.Holder) (b *clients.Holder) {
+func (s *side) askUntilGranted(ctx context.Context, a *clients.LocalHolder) (b *clients.LocalHolder) {
 	s.awaitMajority(ctx, a)
 	for b = s.ask(ctx, s.b, lockstrategy.TryOnce()); b == nil; b = s.ask(ctx, s.b) {
 		continue
@@ -149,7 +149,7 @@ func (s *side) measure() {
 
 // writeIfGood lets A look at its lease while B holds the lock, and write if it is good: then two clients hold it. On a busy machine the
 // context may end a little later than the lease.
-func writeIfGood(t *lab.Trial, a *clients.Holder, r *clients.Resource, value int64) (twice bool) {
+func writeIfGood(t *lab.Trial, a *clients.LocalHolder, r *clients.Resource, value int64) (twice bool) {
 	var n int64
 	if twice = a.Lease.Context().Err() == nil && time.Now().Before(a.Lease.Until()); twice {
 		n = 1

@@ -43,7 +43,7 @@ var (
 const otherKey = "lock:other:{" + clients.LockKey + "}"
 
 // cutOff cuts the network while A holds the lock: h.
-func (x *sides) cutOff(ctx context.Context, h *clients.Holder) {
+func (x *sides) cutOff(ctx context.Context, h *clients.LocalHolder) {
 	i, err := x.cut(ctx)
 	x.Must(err)
 	x.cutAt, x.until = time.Now(), h.Lease.Until()
@@ -58,7 +58,7 @@ func (x *sides) cutOff(ctx context.Context, h *clients.Holder) {
 
 // awaitMajority waits until the side of the majority serves again: it may need a new leader. Where no majority is needed, A's side
 // confirms its lease before.
-func (x *sides) awaitMajority(ctx context.Context, h *clients.Holder) {
+func (x *sides) awaitMajority(ctx context.Context, h *clients.LocalHolder) {
 	if !x.majority {
 		h.AwaitConfirmationAfter(ctx, x.until)
 		h.Note("the minority has confirmed its lease")

@@ -31,11 +31,11 @@ var P2 = lab.Experiment{
 // history, so that a value is found only if one client writes it twice.
 func setBack(ctx context.Context, t *lab.Trial) {
 	var counter int64
-	read := func(h *clients.Holder) int64 {
+	read := func(h *clients.LocalHolder) int64 {
 		h.Record(history.Event{Kind: history.Read, Key: "counter, by " + h.Name, Value: counter})
 		return counter
 	}
-	write := func(h *clients.Holder, value int64) {
+	write := func(h *clients.LocalHolder, value int64) {
 		counter = value
 		h.Record(history.Event{Kind: history.Write, Key: "counter, by " + h.Name, Value: value})
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"locklab/lab/clients"
-	"locklab/lab/clients/agent"
 	"locklab/lab/history"
 	"locklab/lab/servers"
 	"locklab/order"
@@ -51,9 +50,9 @@ type CacheClient struct {
 
 // KillCacheProcess starts a process with a task, waits until it has stopped between two steps, and kills it there.
 func (x *Cache) KillCacheProcess(ctx context.Context, name string, do CacheAction, stop string) {
-	p := agent.StartRole(x.Trial, cacheRole, name)
+	p := clients.StartRole(x.Trial, cacheRole, name)
 	p.Send(CacheTask{do, x.Node.Addr, x.Database, Item, x.Scaled(clients.ProcessLease), stop})
-	x.Note(name, p.Wait(ctx, agent.Stopped).Text)
+	x.Note(name, p.Wait(ctx, clients.Stopped).Text)
 	p.Kill()
 }
 
@@ -68,7 +67,7 @@ func serveCache(in io.Reader, out io.Writer) int {
 	if err == nil {
 		err = task.carryOut(context.Background(), reports)
 	}
-	_ = reports.Encode(history.Event{Kind: agent.Failed, Text: fmt.Sprintf("it ended, and did not stop: %v", err)})
+	_ = reports.Encode(history.Event{Kind: clients.Failed, Text: fmt.Sprintf("it ended, and did not stop: %v", err)})
 	for lines.Scan() {
 		continue
 	}
@@ -82,12 +81,12 @@ func (c CacheTask) carryOut(ctx context.Context, reports *json.Encoder) error {
 	}
 	step := func(what string) {
 		if c.Stop != "" && strings.HasPrefix(what, c.Stop) {
-			_ = reports.Encode(history.Event{Kind: agent.Stopped, Text: "stopped before " + what})
+			_ = reports.Encode(history.Event{Kind: clients.Stopped, Text: "stopped before " + what})
 			select {} // until the process is killed
 		}
 	}
 	client := redis.NewClient(clients.OneAttempt(c.Redis))
-	client.AddHook(agent.EachCommand(func(ctx context.Context, cmd redis.Cmder, send redis.ProcessHook) error {
+	client.AddHook(clients.EachCommand(func(ctx context.Context, cmd redis.Cmder, send redis.ProcessHook) error {
 		if args := cmd.Args(); len(args) > 1 {
 			step(fmt.Sprint(strings.ToUpper(cmd.Name()), " ", args[1]))
 		}

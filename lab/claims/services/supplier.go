@@ -10,7 +10,6 @@ import (
 
 	"locklab/lab"
 	"locklab/lab/clients"
-	"locklab/lab/clients/agent"
 	"locklab/lab/explore"
 	"locklab/lab/history"
 	"locklab/lab/servers"
@@ -204,7 +203,7 @@ func (c *Caller) CompareTogether(ctx context.Context) {
 }
 
 // stopsAtScripts makes each script of a client a step of its actor.
-func stopsAtScripts(actor *explore.Actor) agent.EachCommand {
+func stopsAtScripts(actor *explore.Actor) clients.EachCommand {
 	return func(ctx context.Context, cmd redis.Cmder, send redis.ProcessHook) (err error) {
 		if cmd.Name() != "eval" && cmd.Name() != "evalsha" {
 			return send(ctx, cmd)

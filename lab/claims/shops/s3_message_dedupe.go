@@ -9,7 +9,6 @@ import (
 	"locklab/lab"
 	"locklab/lab/claims/services"
 	"locklab/lab/clients"
-	"locklab/lab/clients/agent"
 	"locklab/lab/history"
 	"locklab/systems/shop"
 )
@@ -54,11 +53,11 @@ func newPacking(ctx context.Context, t *lab.Trial) *packing {
 }
 
 // start lets A, a process of its own, read the message and stop before a step.
-func (p *packing) start(ctx context.Context, guard shop.Guard, stop string) *agent.Process {
-	a := agent.StartShop(p.Trial, "A")
-	task := agent.Shop{Redis: p.Node.Addr, Database: p.database, Guard: guard, Stop: stop}
-	a.Send(agent.Command{Do: agent.Work, Began: p.Began(), Shop: task})
-	a.Wait(ctx, agent.Stopped)
+func (p *packing) start(ctx context.Context, guard shop.Guard, stop string) *clients.Process {
+	a := startWorker(p.Trial, "A")
+	todo := task{Redis: p.Node.Addr, Database: p.database, Guard: guard, Stop: stop}
+	a.Send(command{Do: workOnce, Began: p.Began(), Task: todo})
+	a.Wait(ctx, clients.Stopped)
 	return a
 }
 
@@ -66,7 +65,7 @@ func (p *packing) start(ctx context.Context, guard shop.Guard, stop string) *age
 func (p *packing) takeOver(ctx context.Context, guard shop.Guard) {
 	b := services.OpenShop(ctx, p.Trial, "B", p.database)
 	conn := p.Conn
-	p.Must(agent.ShopSteps(conn, b.DB, func(_, text string) {
+	p.Must(atSteps(conn, b.DB, func(_, text string) {
 		if text != "" {
 			p.Record(history.Event{Timeline: "B", Kind: history.Command, Text: text})
 		}
@@ -133,8 +132,8 @@ func slowAt(name string, guard shop.Guard, stop string, expect lab.Expect) lab.V
 		p := newPacking(ctx, t)
 		a := p.start(ctx, guard, stop)
 		p.takeOver(ctx, guard)
-		a.Send(agent.Command{Do: agent.Go})
-		a.Wait(ctx, history.Kind(agent.Work))
+		a.Send(command{Do: goOn})
+		a.Wait(ctx, history.Kind(workOnce))
 		p.record(ctx)
 	}}
 }

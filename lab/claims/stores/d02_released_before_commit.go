@@ -38,7 +38,7 @@ const (
 
 // transaction is a holder's work, which reads and writes a counter in the database.
 type transaction struct {
-	*clients.Holder
+	*clients.LocalHolder
 	x     *clients.MariaDB
 	tx    *sql.Tx
 	value int64
@@ -51,7 +51,7 @@ func begin(ctx context.Context, x *clients.MariaDB, name string) *transaction {
 	tx, err := x.Pool(db).BeginTx(ctx, nil)
 	x.Must(err)
 	x.Cleanup(func() error { _ = tx.Rollback(); return nil })
-	return &transaction{Holder: h, x: x, tx: tx}
+	return &transaction{LocalHolder: h, x: x, tx: tx}
 }
 
 func (t *transaction) read(ctx context.Context, how string) {

@@ -32,7 +32,7 @@ var D03 = lab.Experiment{
 
 // killedInBetween kills A's connection before B tries.
 func killedInBetween(ctx context.Context, x clients.DatabasePair) {
-	x.Around(ctx, func(*clients.Holder) {
+	x.Around(ctx, func(*clients.LocalHolder) {
 		id := x.Ask(ctx, "SELECT COALESCE(IS_USED_LOCK(?), 0)", clients.LockKey)
 		if id == 0 { // no connection has the lock: A's is any one of its pool
 			x.Must(x.Pool.QueryRowContext(ctx, "SELECT CONNECTION_ID()").Scan(&id))

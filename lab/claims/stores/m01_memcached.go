@@ -96,7 +96,7 @@ func stalledMemcached(client lockOf) lab.Scenario {
 			return resumer{c, x.Server}, err
 		}
 		lock := client(&resuming, "A")
-		besideB(ctx, x, client(x, "B"), func() (a *clients.Holder, early bool) {
+		besideB(ctx, x, client(x, "B"), func() (a *clients.LocalHolder, early bool) {
 			proof := stall(ctx, x)
 			a = lock.Acquire(ctx, lockstrategy.LeaseFor(time.Second))
 			if early = forgotten(ctx, x); early {

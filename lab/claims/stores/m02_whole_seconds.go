@@ -34,7 +34,7 @@ func aSecond(client lockOf) lab.Scenario {
 	return func(ctx context.Context, t *lab.Trial) {
 		x := startCacheServer(ctx, t)
 		lock := client(x, "A")
-		besideB(ctx, x, client(x, "B"), func() (a *clients.Holder, early bool) {
+		besideB(ctx, x, client(x, "B"), func() (a *clients.LocalHolder, early bool) {
 			second := lateInASecond(ctx, x)
 			a = lock.Acquire(ctx, lockstrategy.LeaseFor(time.Second))
 			return a, uptime(ctx, x) == second

@@ -89,7 +89,7 @@ const itemSize = 40
 
 // besideB lets A read under the lock that take acquires, and write if its lease is good after B's update. take reports early when the item
 // may end before A's lease. Otherwise the server's clock has ticked meanwhile: then A releases, and tries again, up to eight times.
-func besideB(ctx context.Context, x *cacheServer, b *clients.Client, take func() (a *clients.Holder, early bool)) {
+func besideB(ctx context.Context, x *cacheServer, b *clients.Client, take func() (a *clients.LocalHolder, early bool)) {
 	r := clients.NewResource(x.Trial, false)
 	for range 8 {
 		a, early := take()

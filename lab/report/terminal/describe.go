@@ -59,8 +59,10 @@ func (d *description) part(headline, words string) {
 
 // run prints the commands that run the experiment, and what they need.
 func (d *description) run(e lab.Experiment, program string) {
-	if err := lab.LeftOut([]lab.Experiment{e}); err != nil {
-		fmt.Fprintf(d, "\n%s\n", d.screen.Wrap(err.Error(), 0))
+	for _, v := range e.Variants {
+		if why := lab.Here().LeavesOut(v); why != "" {
+			fmt.Fprintf(d, "\n%s\n", d.screen.Wrap(fmt.Sprintf("%s, %s: left out: it %s", e.ID, v.Name, why), 0))
+		}
 	}
 	fmt.Fprintf(d, "\nNeeds %s; takes about %.0f s\nRun it: %s lab run %s\n", e.Needed(), e.Takes.Seconds(), program, e.ID)
 	if e.Docker > 0 {

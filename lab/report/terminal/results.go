@@ -24,10 +24,7 @@ func Results(r *lab.Results, screen Screen) string {
 	} else if len(r.Runs) == 1 {
 		b.WriteString(cmp.Or(curve(r.Runs[0]), measurements(r.Runs[0].Record, screen)))
 	}
-	if len(r.LeftOut) > 0 {
-		b.WriteString(screen.Fit(fmt.Sprintf("Left out, because they run %s: %s\n\n", r.Elsewhere, strings.Join(r.LeftOut, ", ")), 0))
-	}
-	for _, sentence := range r.Missing {
+	for _, sentence := range r.LeftOut {
 		fmt.Fprintf(&b, "Left out: %s\n\n", screen.Fit(sentence, 10))
 	}
 	for _, run := range r.Runs {

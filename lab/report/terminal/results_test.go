@@ -19,7 +19,7 @@ import (
 func TestResultsSayWhatIsMissing(t *testing.T) {
 	left := lab.VariantJudgement{Name: "cache", LeftOut: "needs memcached"}
 	r := &lab.Results{
-		Pace: 2.5, Missing: []string{"D98 needs mariadbd"},
+		Pace: 2.5, LeftOut: []string{"D98 needs mariadbd"},
 		Runs: []lab.Result{{Saved: lab.Saved{Dir: "lost", Judgement: lab.Judgement{
 			Experiment: "L99-left", Variants: []lab.VariantJudgement{left},
 		}}, NotSaved: "the disk is full"}, {Saved: lab.Saved{Dir: "kept"}}},

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"os"
 
-	"locklab/lab/clients/agent"
+	"locklab/lab/clients"
 	"locklab/versions"
 )
 
@@ -19,7 +19,7 @@ func main() {
 		fmt.Fprintf(os.Stderr, "there is no version %q; the lab's locks are v3 to v8\n", name)
 		os.Exit(64)
 	}
-	if err := (agent.Lock{Strategy: v.Strategy}).Serve(os.Stdin, os.Stdout, "locklab "+v.Name); err != nil {
+	if err := (clients.Lock{Strategy: v.Strategy}).Serve(os.Stdin, os.Stdout, "locklab "+v.Name); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

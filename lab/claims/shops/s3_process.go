@@ -1,4 +1,4 @@
-package agent
+package shops
 
 import (
 	"bufio"
@@ -13,40 +13,41 @@ import (
 	"gorm.io/gorm"
 
 	"locklab/lab"
+	"locklab/lab/clients"
 	"locklab/lab/history"
 	"locklab/lab/servers"
 	"locklab/order"
 	"locklab/systems/shop"
 )
 
-// Command is what the lab sends to an agent of the shop.
-type Command struct {
-	Do    Do        `json:"do"`
-	Began time.Time `json:"began,omitzero"` // Work: when the history's time began
-	Shop  Shop      `json:"shop,omitzero"`  // Work
+// command is what the lab sends to a worker of the shop in a process of its own.
+type command struct {
+	Do    action    `json:"do"`
+	Began time.Time `json:"began,omitzero"` // workOnce: when the history's time began
+	Task  task      `json:"task,omitzero"`  // workOnce
 }
 
-// Do is what a command does.
-type Do string
+// action is what a command does.
+type action string
 
-// Shop says on what an agent of the shop works, and where it stops.
-type Shop struct {
+// task says on what the worker works, and where it stops.
+type task struct {
 	Redis    string     `json:"redis"`    // host:port
 	Database string     `json:"database"` // as order.Config has it
 	Guard    shop.Guard `json:"guard"`
-	Stop     string     `json:"stop"` // a [Step]; empty: nowhere
+	Stop     string     `json:"stop"` // as atSteps names it; empty: nowhere
 }
 
 // The commands.
 const (
-	Work Do = "work" // on one message; the agent reports Work at the end, and Stopped at its stop
-	Go   Do = "go"   // on, after its stop
+	workOnce action = "work" // on one message; the worker reports it at the end, and clients.Stopped at its stop
+	goOn     action = "go"   // on, after its stop
 )
 
-// ShopSteps calls at before and after each command to Redis, and each INSERT: "before xack", "after shop_parcels". text is what a
+// atSteps calls at before and after each command to Redis, and each INSERT: "before xack", "after shop_parcels". text is what a
 // timeline shows of it; before it is empty.
-func ShopSteps(conn redis.UniversalClient, db *gorm.DB, at func(step, text string)) error {
-	conn.AddHook(EachCommand(func(ctx context.Context, cmd redis.Cmder, send redis.ProcessHook) error {
+func atSteps(conn redis.UniversalClient, db *gorm.DB, at func(step, text string)) error {
+	conn.AddHook(clients.EachCommand(func(ctx context.Context, cmd redis.Cmder, send redis.ProcessHook) error {
 		at("before "+cmd.Name(), "")
 		err := send(ctx, cmd)
 		at("after "+cmd.Name(), told(cmd))
@@ -87,12 +88,14 @@ func told(cmd redis.Cmder) string {
 	return ""
 }
 
-var shopRole = servers.Role("shop agent", serveShop)
+var workerRole = servers.Role("worker of the shop", serveShop)
 
-// StartShop starts an agent of the shop.
-func StartShop(t *lab.Trial, name string) *Process { return StartRole(t, shopRole, name) }
+// startWorker starts a worker of the shop.
+func startWorker(t *lab.Trial, name string) *clients.Process {
+	return clients.StartRole(t, workerRole, name)
+}
 
-// worker is an agent of the shop.
+// worker works for the shop in a process of its own.
 type worker struct {
 	out   *json.Encoder
 	began time.Time // of the history's time
@@ -108,44 +111,44 @@ func serveShop(in io.Reader, out io.Writer) int {
 	lines := bufio.NewScanner(in)
 	w := &worker{out: json.NewEncoder(out)}
 	for lines.Scan() {
-		var command Command
-		err := json.Unmarshal(lines.Bytes(), &command)
+		var c command
+		err := json.Unmarshal(lines.Bytes(), &c)
 		if err == nil {
-			w.began = command.Began
-			err = w.work(context.Background(), command.Shop, lines)
+			w.began = c.Began
+			err = w.work(context.Background(), c.Task, lines)
 		}
 		if err != nil {
-			w.report(Failed, err.Error())
+			w.report(clients.Failed, err.Error())
 		}
 	}
 	return 0
 }
 
-// work lets an agent have one message. At its stop it waits for the next line.
-func (w *worker) work(ctx context.Context, task Shop, lines *bufio.Scanner) error {
-	store, err := order.OpenStore(ctx, order.Config{Database: task.Database})
+// work works on one message. At its stop it waits for the next line.
+func (w *worker) work(ctx context.Context, t task, lines *bufio.Scanner) error {
+	store, err := order.OpenStore(ctx, order.Config{Database: t.Database})
 	if err != nil {
 		return err
 	}
 	defer func() { _ = store.Close() }()
-	conn := redis.NewClient(&redis.Options{Addr: task.Redis, MaxRetries: -1, DisableIdentity: true})
+	conn := redis.NewClient(&redis.Options{Addr: t.Redis, MaxRetries: -1, DisableIdentity: true})
 	defer conn.Close()
-	err = ShopSteps(conn, store.DB(), func(step, text string) {
+	err = atSteps(conn, store.DB(), func(step, text string) {
 		if text != "" {
 			w.report(history.Command, text)
 		}
-		if step == task.Stop {
-			w.report(Stopped, "")
+		if step == t.Stop {
+			w.report(clients.Stopped, "")
 			lines.Scan()
 		}
 	})
 	if err != nil {
 		return err
 	}
-	next := shop.Worker{Name: "A", Queue: shop.Queue{Redis: conn}, Store: shop.New(store.DB(), 0), Guard: task.Guard, Idle: time.Hour}
+	next := shop.Worker{Name: "A", Queue: shop.Queue{Redis: conn}, Store: shop.New(store.DB(), 0), Guard: t.Guard, Idle: time.Hour}
 	if worked, err := next.Next(ctx); err != nil || !worked {
 		return fmt.Errorf("no message was worked on: %w", err)
 	}
-	w.report(history.Kind(Work), "")
+	w.report(history.Kind(workOnce), "")
 	return nil
 }

@@ -1,4 +1,4 @@
-package agent
+package clients
 
 import (
 	"context"
@@ -134,8 +134,8 @@ var roles = func() map[holder]string {
 	return all
 }()
 
-// Start starts one of the lab's locks in a process of its own, and connects it to servers. It ends with the trial.
-func Start(ctx context.Context, t *lab.Trial, name string, l Lock) *Program {
+// LaunchLock starts one of the lab's locks in a process of this binary, and connects it to its servers. It ends with the trial.
+func LaunchLock(ctx context.Context, t *lab.Trial, name string, l Lock) *Program {
 	role := roles[holder{l.Strategy, l.Bounded}]
 	p, _, err := Launch(ctx, t, name, func(process string) (*servers.Dialogue, error) { return t.Stack.Dialogue(role, process) })
 	t.Must(err)

@@ -1,4 +1,4 @@
-package agent
+package clients
 
 import (
 	"context"

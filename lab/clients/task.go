@@ -1,4 +1,4 @@
-package agent
+package clients
 
 import (
 	"bufio"
@@ -13,7 +13,8 @@ import (
 	"locklab/lab/servers"
 )
 
-// Process is an agent with a task, as the lab sees it. A failure of a method ends the trial.
+// Process is this binary in a role of [servers.Role], such as a worker of the shop: it reads commands, and stops between two of its steps.
+// A failure of a method ends the trial.
 type Process struct {
 	t       *lab.Trial
 	name    string // of its timeline
@@ -22,19 +23,18 @@ type Process struct {
 	unread  []history.Event // that no Wait wanted so far
 }
 
-// backlog is how many reports of an agent may wait to be read.
+// backlog is how many reports of a process may wait to be read.
 const backlog = 1024
 
-// Reports of an agent with a task, beside the name of a command that is done and the commands that it sent.
+// Reports of a process, beside the name of a command that is done and the commands that it sent.
 const (
 	Failed  history.Kind = "failed"  // a command could not be carried out
 	Stopped history.Kind = "stopped" // the process waits at the step where it was told to stop
 )
 
-// StartRole starts a process in a role of [servers.Role] that reads commands and sends reports, each a line of JSON. A
-// report of the kind [Failed] ends the trial that waits.
+// StartRole starts a process in a role. Commands and reports are lines of JSON. A report of the kind [Failed] ends the trial that waits.
 func StartRole(t *lab.Trial, role, name string) *Process {
-	w, err := t.Stack.Dialogue(role, "agent-"+name)
+	w, err := t.Stack.Dialogue(role, "process-"+name)
 	t.Must(err)
 	p := &Process{t: t, name: name, running: w, reports: make(chan history.Event, backlog)}
 	received := make(chan struct{})
@@ -78,7 +78,7 @@ func (p *Process) Send(command any) {
 	p.t.Must(err)
 }
 
-// Wait waits until the agent reports one of these, or has reported it since it was last waited for.
+// Wait waits until the process reports one of these, or has reported it since it was last waited for.
 func (p *Process) Wait(ctx context.Context, wanted ...history.Kind) history.Event {
 	for {
 		if i := slices.IndexFunc(p.unread, func(e history.Event) bool { return slices.Contains(wanted, e.Kind) }); i >= 0 {
