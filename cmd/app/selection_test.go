@@ -75,6 +75,7 @@ func TestSelectionKeepsWhatCanRun(t *testing.T) {
 	needy, other := withNeeds("F98-needy", lab.RedisServer), withNeeds("D98-other", lab.RedisServer, lab.MariaDB)
 	modest := lab.Experiment{ID: "L98-modest", Schedule: lab.Schedule{Docker: 1}}
 	all := []lab.Experiment{needy, other, modest}
+	ids := func(id string) selection { return selection{IDs: []string{id}} }
 	group, docker := selection{All: true}, lab.Options{Docker: "a folder"}
 	for name, c := range map[string]struct {
 		selection selection
@@ -89,11 +90,11 @@ func TestSelectionKeepsWhatCanRun(t *testing.T) {
 		"embedded":             {group, all, lab.Options{}, true, "[L98-modest]", []string{"F98-needy", "install redis-server"}, exitOK},
 		"containers":           {group, all, docker, false, "[L98-modest]", []string{"F98-needy, D98-other", "processes"}, exitOK},
 		"redis-server alone":   {group, all, lab.Options{}, false, "[]", []string{"--embedded runs the 1 "}, exitUnavailable},
-		"named":                {selection{IDs: []string{"D98"}}, all[1:2], lab.Options{}, false, "[]", []string{"mariadb-server"}, exitUnavailable},
+		"named":                {ids("D98"), all[1:2], lab.Options{}, false, "[]", []string{"mariadb-server"}, exitUnavailable},
 		"nothing left":         {selection{Quick: true}, all[:2], lab.Options{}, true, "[]", []string{"F98-needy"}, exitUnavailable},
-		"named, not in Docker": {selection{IDs: []string{"L2"}}, testCatalogue[1:2], docker, false, "[]", []string{"L2 needs", "--on docker"}, exitUsage},
+		"named, not in Docker": {ids("L2"), testCatalogue[1:2], docker, false, "[]", []string{"L2 needs", "--on docker"}, exitUsage},
 		"nothing is wanting":   {group, all[2:], lab.Options{}, false, "[L98-modest]", nil, exitOK},
-		"named, and can run":   {selection{IDs: []string{"L3"}}, testCatalogue[2:], docker, false, "[L3]", nil, exitOK},
+		"named, and can run":   {ids("L3"), testCatalogue[2:], docker, false, "[L3]", nil, exitOK},
 	} {
 		kept, leftOut, err := c.selection.runnable(c.chosen, c.options, c.embedded)
 		said, failed := strings.Join(leftOut, "; "), exitError{code: exitOK}

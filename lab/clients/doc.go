@@ -2,7 +2,7 @@
 // the claim's own files.
 //
 // A [Holder] is a client that holds a lock: a goroutine of the lab ([Client] and [LocalHolder]), or a process that can be killed and paused
-// ([Program] and [ProcessHolder]). A process is this very binary with a [Lock] of the lab, or anybody's program. Both speak package protocol,
+// ([Program] and [ProcessHolder]). A process is this binary with a [Lock] of the lab, or anybody's program. Both speak package protocol,
 // so the lab sees them alike. What they protect is a [Resource] of the lab, which no fault of theirs affects.
 //
 // A function of this package ends the trial when a step fails without which the trial shows nothing (Trial.Must). So a

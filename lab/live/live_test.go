@@ -223,7 +223,8 @@ func TestASceneWithoutItsServerShowsARecordedRun(t *testing.T) {
 	do(t, http.MethodPost, base+"/ui/story/6/guess", url.Values{"choice": {"2"}}, nil)
 	_, page := get(t, base+"/ui/story/6")
 	for _, text := range []string{
-		"This run was recorded on 20", "needs a real redis-server, and this run uses miniredis.", ">Right. Redis answers", "B and A both wrote 1", `class="fits"`,
+		"This run was recorded on 20", "needs a real redis-server, and this run uses miniredis.",
+		">Right. Redis answers", "B and A both wrote 1", `class="fits"`,
 	} {
 		if !strings.Contains(page, text) {
 			t.Errorf("the page has no %q: %s", text, page)
