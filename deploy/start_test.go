@@ -80,7 +80,7 @@ func instances(t *testing.T) (one, two *httptest.Server) {
 	// A burst does not wait for connections: with few of them the last requests would wait too long on a busy machine.
 	client := redis.NewClient(&redis.Options{Addr: testenv.Redis(t, false).Addr, PoolSize: 256})
 	t.Cleanup(func() { client.Close() })
-	orders, err := order.OpenStore(testenv.Context(t), order.Config{Database: "sqlite:" + filepath.Join(t.TempDir(), "orders.db")})
+	orders, err := order.OpenStore(testenv.Context(t), "sqlite:"+filepath.Join(t.TempDir(), "orders.db"))
 	if err != nil {
 		t.Fatal(err)
 	}

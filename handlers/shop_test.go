@@ -21,13 +21,13 @@ import (
 // withShop gives an instance a shop over SQLite and miniredis.
 func withShop(s *instance, cfg *handlers.Config) {
 	s.t.Helper()
-	orders, err := order.OpenStore(testenv.Context(s.t), order.Config{Database: "sqlite:" + filepath.Join(s.t.TempDir(), "shop.db")})
+	orders, err := order.OpenStore(testenv.Context(s.t), "sqlite:"+filepath.Join(s.t.TempDir(), "shop.db"))
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	conn := redis.NewClient(&redis.Options{Addr: testenv.Redis(s.t, false).Addr, MaxRetries: -1})
 	s.t.Cleanup(func() { _, _ = conn.Close(), orders.Close() })
-	cfg.Shop = shop.New(orders.DB(), 0)
+	cfg.Shop = shop.New(orders.DB, 0)
 	cfg.Parcels = shop.Worker{Name: "8080", Queue: shop.Queue{Redis: conn}, Store: cfg.Shop, Guard: shop.OneTransaction, Idle: time.Hour}
 }
 

@@ -4,9 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -14,8 +11,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"locklab/lab/testenv"
-	"locklab/lockstrategy"
-	"locklab/lockstrategy/sqllock"
 	"locklab/order"
 )
 
@@ -29,7 +24,7 @@ func testConcurrentOpen(t *testing.T, database newDatabase) {
 		var group errgroup.Group
 		for i := range stores {
 			group.Go(func() (err error) {
-				stores[i], err = order.OpenStore(testenv.Context(t), order.Config{Database: where})
+				stores[i], err = order.OpenStore(testenv.Context(t), where)
 				return err
 			})
 		}
@@ -134,24 +129,6 @@ func TestMariaDBWithoutTables(t *testing.T) {
 	}
 	if err := errors.Join(s.Ping(t.Context()), few.Ping(t.Context())); err != nil {
 		t.Errorf("after another instance has created them: %v", err)
-	}
-}
-
-// A DSN may choose a collation of utf8mb4. Other character sets are rejected: they would change or reject some texts.
-func TestMariaDBWithACollation(t *testing.T) {
-	t.Parallel()
-	where := createDatabase(t, mariaDB(t))
-	s := openStore(t, where+"?collation=utf8mb4_bin", 0)
-	if result, err := grabWith(testenv.Granted(1), createOrder(t, s))(s, 7); err != nil || !result.Won {
-		t.Errorf("got %+v, %v", result, err)
-	}
-	for parameter, want := range map[string]string{
-		"collation=gbk_chinese_ci": "choose one of utf8mb4", "charset=latin1": "the connection has latin1",
-	} {
-		if _, err := order.OpenStore(testenv.Context(t), order.Config{Database: where + "?" + parameter}); err == nil ||
-			!strings.Contains(err.Error(), want) || errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%s: %v, want %q without waiting", parameter, err, want)
-		}
 	}
 }
 
@@ -296,122 +273,10 @@ func openError(t *testing.T, database string, timeout time.Duration) error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
-	s, err := order.OpenStore(ctx, order.Config{Database: database})
+	s, err := order.OpenStore(ctx, database)
 	if err == nil {
 		_ = s.Close()
 	}
 	wantNoPassword(t, err)
 	return err
-}
-
-// lockSQLite takes the write lock of a SQLite file, as another process would, until unlock is called.
-func lockSQLite(t *testing.T, where string) (unlock func()) {
-	t.Helper()
-	db, err := sql.Open("sqlite", strings.TrimPrefix(where, "sqlite:"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
-	other, err := db.Conn(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	run := func(statement string) {
-		if _, err := other.ExecContext(t.Context(), statement); err != nil {
-			t.Error(err)
-		}
-	}
-	run("BEGIN IMMEDIATE")
-	return func() { run("ROLLBACK"); _ = other.Close() }
-}
-
-// No call exceeds its timeout while another process holds the write lock, whatever uses the database, and the error says why.
-func TestSQLiteWriteLockTimeout(t *testing.T) {
-	t.Parallel()
-	where := sqlite(t)
-	i := newInstance(t, where)
-	const timeout, busyTimeout = 500 * time.Millisecond, 5 * time.Second // the second is the usual busy_timeout of SQLite
-	lock, err := sqllock.New(i.orders.DB(), "", lockstrategy.Timing{Request: timeout})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer lock.Close()
-	calls := map[string]func(context.Context) error{
-		"order": func(ctx context.Context) error { _, err := i.orders.Create(ctx); return err },
-		"shop":  func(ctx context.Context) error { return i.shop.Stock(ctx, 1, 100) },
-		"cache": func(ctx context.Context) error { _, err := i.items.Put(ctx, 1, "text"); return err },
-		"lock": func(context.Context) error { // its timeout is that of a request
-			return lockstrategy.Guard{Strategy: lock}.Do(t.Context(), "k", func(context.Context, uint64) error { return nil })
-		},
-	}
-	unlock := lockSQLite(t, where)
-	for name, call := range calls {
-		ctx, cancel := context.WithTimeout(t.Context(), timeout)
-		start := time.Now()
-		err := call(ctx)
-		cancel()
-		if took := time.Since(start); took >= busyTimeout {
-			t.Errorf("%s: took %s, want %s", name, took, timeout)
-		}
-		if !strings.Contains(fmt.Sprint(err), "another connection to the database is writing") {
-			t.Errorf("%s: got %v", name, err)
-		}
-	}
-	unlock()
-	for name, call := range calls {
-		if err := call(t.Context()); err != nil {
-			t.Errorf("%s after the unlock: %v", name, err)
-		}
-	}
-}
-
-// Another process does not release the write lock.
-func TestSQLiteLockedForLong(t *testing.T) {
-	t.Parallel()
-	testenv.Slow(t)
-	where := sqlite(t)
-	s := openStore(t, where, 0)
-	id := createOrder(t, s)
-	unlock := lockSQLite(t, where)
-	start := time.Now()
-	_, err := grabAtomic(id)(s, 1)
-	wantUnavailable(t, s, "GrabAtomic", err)
-	if took := time.Since(start); took > maxCallTime {
-		t.Errorf("it took %s", took)
-	}
-	unlock()
-	if result, err := grabAtomic(id)(s, 2); err != nil || !result.Won {
-		t.Errorf("after the unlock: %+v, %v", result, err)
-	}
-}
-
-// OpenStore must not retry until the context ends.
-func TestNotASQLiteFile(t *testing.T) {
-	where := sqlite(t)
-	if err := os.WriteFile(strings.TrimPrefix(where, "sqlite:"), []byte(strings.Repeat("text\n", 1000)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := openError(t, where, maxCallTime); err == nil || !strings.Contains(err.Error(), "not a SQLite database") {
-		t.Errorf("got %v", err)
-	}
-}
-
-// The driver takes URIs, in which these characters have a special meaning.
-func TestSQLitePaths(t *testing.T) {
-	for _, name := range []string{
-		"orders.db", "with space.db", "what?.db", "a?mode=memory", "100%.db", "50%20.db", "#1.db", "a&b=c;d+e.db", "é.db", "file:a.db",
-	} {
-		for _, prefix := range []string{"", "/"} { // a path may begin with two slashes, but in a URI a host would follow them
-			dir := t.TempDir()
-			s := openStore(t, "sqlite:"+prefix+filepath.Join(dir, name), 0)
-			createOrder(t, s)
-			if err := s.Close(); err != nil {
-				t.Error(err)
-			}
-			entries, err := os.ReadDir(dir)
-			if err != nil || len(entries) != 1 || entries[0].Name() != name {
-				t.Errorf("the path %q created %v (%v)", name, entries, err)
-			}
-		}
-	}
 }

@@ -58,7 +58,7 @@ func TestStore(t *testing.T) {
 // Whichever statement fails, the driver gets an error, and the order stays as it was.
 func testFailedStatement(t *testing.T, database newDatabase) {
 	s := openStore(t, database(t), 0)
-	statements := testenv.WatchStatements(t, s.DB())
+	statements := testenv.WatchStatements(t, s.DB)
 	for name, grab := range map[string]func(a order.Attempt) error{
 		"without a token": func(a order.Attempt) error { _, err := s.Grab(t.Context(), testenv.NoLock, a); return err },
 		"with a token": func(a order.Attempt) error {

@@ -21,7 +21,7 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 // password is the password of the database user. No error and no name may contain it.
 const password = "hunter2"
 
-// newDatabase creates an empty database and returns its Config.Database.
+// newDatabase creates an empty database and returns its URL.
 type newDatabase func(t *testing.T) string
 
 // onEachDatabase runs test over SQLite, and over MariaDB if it is installed.
@@ -57,7 +57,7 @@ func createDatabase(t *testing.T, server *servers.Database) string {
 
 func exec(t *testing.T, dsn, statement string) { t.Helper(); execIn(t, "mysql:"+dsn, statement) }
 
-// execIn executes a statement in a Config.Database.
+// execIn executes a statement in a database.
 func execIn(t *testing.T, where, statement string) {
 	t.Helper()
 	kind, dsn, _ := strings.Cut(where, ":")
@@ -74,7 +74,7 @@ func execIn(t *testing.T, where, statement string) {
 // openStore opens a store that is closed with the test.
 func openStore(t *testing.T, database string, think time.Duration) *order.Store {
 	t.Helper()
-	s, err := order.OpenStore(testenv.Context(t), order.Config{Database: database})
+	s, err := order.OpenStore(testenv.Context(t), database)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,15 +8,34 @@ import (
 
 	"gorm.io/gorm"
 
+	"locklab/internal/database"
 	"locklab/internal/tables"
 )
 
-// Store keeps orders in a database.
+// Store keeps orders in a database. Close closes the database.
 type Store struct {
-	db     *gorm.DB
+	*database.Database
 	tables *tables.Set
-	name   string                          // of the database, for errors; without the password
 	think  func(ctx context.Context) error // between read and write; nil: no pause
+}
+
+// OpenStore opens a database as [database.Open] does, and keeps orders there.
+func OpenStore(ctx context.Context, url string) (*Store, error) {
+	db, err := database.Open(ctx, url)
+	if err != nil {
+		return nil, err
+	}
+	s, err := NewStore(ctx, db)
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return s, nil
+}
+
+// NewStore keeps orders in an open database. It creates missing tables, and retries until ctx is done.
+func NewStore(ctx context.Context, db *database.Database) (*Store, error) {
+	s := &Store{Database: db, tables: tables.Of(&Order{}, &Win{})}
+	return s, db.CreateTables(ctx, s.tables)
 }
 
 // Create creates an open order.
@@ -60,24 +79,9 @@ func (s *Store) WithThink(think func(ctx context.Context) error) *Store {
 	return &copied
 }
 
-// DB returns the database, for a lock that is kept beside the orders. Close of the store closes it.
-func (s *Store) DB() *gorm.DB { return s.db }
-
-// Close closes the database.
-func (s *Store) Close() error {
-	pool, err := s.db.DB()
-	if err != nil {
-		return err
-	}
-	return pool.Close()
-}
-
-// String returns the name of the database, without its password.
-func (s *Store) String() string { return s.name }
-
 // do makes a call with a timeout and converts its error into one of this package.
 func (s *Store) do(ctx context.Context, call func(*gorm.DB) error) error {
-	err := s.tables.DoWithin(ctx, s.db, call)
+	err := s.tables.DoWithin(ctx, s.DB, call)
 	switch {
 	case err == nil:
 		return nil
@@ -88,7 +92,7 @@ func (s *Store) do(ctx context.Context, call func(*gorm.DB) error) error {
 	case ctx.Err() != nil: // not an error of the database: the caller left, or the lock was lost
 		return errors.Join(ctxError(ctx), err)
 	case tables.NotSent(err):
-		return fmt.Errorf("%w: %s: %w; %w", ErrUnavailable, s.name, err, ErrNotWritten)
+		return fmt.Errorf("%w: %s: %w; %w", ErrUnavailable, s.Name, err, ErrNotWritten)
 	}
-	return fmt.Errorf("%w: %s: %w", ErrUnavailable, s.name, err)
+	return fmt.Errorf("%w: %s: %w", ErrUnavailable, s.Name, err)
 }

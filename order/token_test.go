@@ -280,7 +280,7 @@ func testTablesWithoutTokens(t *testing.T, database newDatabase) {
 	var group errgroup.Group
 	for i := range stores {
 		group.Go(func() (err error) {
-			if stores[i], err = order.OpenStore(testenv.Context(t), order.Config{Database: where}); err == nil {
+			if stores[i], err = order.OpenStore(testenv.Context(t), where); err == nil {
 				t.Cleanup(func() { _ = stores[i].Close() })
 			}
 			return err

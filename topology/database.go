@@ -3,17 +3,17 @@ package topology
 import (
 	"context"
 
-	"locklab/order"
+	"locklab/internal/database"
 )
 
-// Database is the database of the orders. It keeps locks, too.
-type Database struct{ *order.Store }
+// Database is a database that keeps locks.
+type Database struct{ *database.Database }
 
-// openDatabase opens the database at a URL, as [order.Config] has it.
+// openDatabase opens the database at a URL, as [database.Open] takes it.
 func openDatabase(ctx context.Context, url string) (Database, error) {
-	store, err := order.OpenStore(ctx, order.Config{Database: url})
-	return Database{store}, err
+	db, err := database.Open(ctx, url)
+	return Database{db}, err
 }
 
 // Backend is a *gorm.DB.
-func (d Database) Backend() any { return d.DB() }
+func (d Database) Backend() any { return d.DB }

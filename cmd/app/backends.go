@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"locklab/order"
 	"locklab/systems/cache"
 	"locklab/systems/cache/variants"
 	"locklab/systems/shop"
@@ -60,8 +61,12 @@ func (p *parts) openStores(ctx context.Context, c *serveCommand, servers topolog
 	case *topology.Redis:
 		p.redis = s
 	case topology.Database:
-		p.orders, p.shopStore, p.backends.Named = s.WithThinkTime(c.OrderThink), shop.New(s.DB(), c.OrderThink), s.String()
-		_, items := cache.NewDatabase(ctx, s.DB(), 0)
+		orders, err := order.NewStore(ctx, s.Database)
+		if err != nil {
+			return err
+		}
+		p.orders, p.shopStore, p.backends.Named = orders.WithThinkTime(c.OrderThink), shop.New(s.DB, c.OrderThink), s.Name
+		_, items := cache.NewDatabase(ctx, s.DB, 0)
 		return errors.Join(p.shopStore.CreateTables(ctx), items) // fail at the start, not at the first request
 	}
 	return nil
@@ -81,7 +86,7 @@ func redisClients(servers topology.Servers) []redis.UniversalClient {
 // addCaches adds the cache variants. They use the lock of v3.
 func (p *parts) addCaches(c *serveCommand, log *slog.Logger) {
 	b := variants.Backends{
-		Instance: c.Instance, Redis: p.redis.Master, DB: p.orders.DB(), TTL: c.CacheTTL, Query: c.ItemQuery, Log: log,
+		Instance: c.Instance, Redis: p.redis.Master, DB: p.orders.DB, TTL: c.CacheTTL, Query: c.ItemQuery, Log: log,
 		Failed: p.outages.ReportFailure,
 	}
 	if dsn, isMySQL := strings.CutPrefix(c.Database, "mysql:"); isMySQL {

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"database/sql"
 	"net/http"
 	"strings"
 	"testing"
@@ -14,7 +15,7 @@ import (
 )
 
 // The database of v5 hangs or is unreachable while the instance runs. Each response comes in time and names the server. v5 recovers with
-// the database.
+// the database, and creates tables that are lost before it is ready.
 func TestTheDatabaseOfTheLocksGoesAway(t *testing.T) {
 	t.Parallel()
 	testenv.Needs(t, testenv.MariaDB)
@@ -59,5 +60,19 @@ func TestTheDatabaseOfTheLocksGoesAway(t *testing.T) {
 		}
 		fault.remove()
 		waitUntilWorking(t, instance, "v5")
+	}
+	db, err := sql.Open("mysql", server.DSN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(t.Context(), "DROP TABLE wins, orders"); err != nil {
+		t.Fatal(err)
+	}
+	if status, _, body := ask(t, http.MethodGet, instance.URL+"/readyz"); status != http.StatusOK {
+		t.Errorf("without tables: %d %s", status, body)
+	}
+	if _, err := db.ExecContext(t.Context(), "SELECT 1 FROM orders, wins"); err != nil {
+		t.Errorf("an instance that is ready has no tables: %v", err)
 	}
 }

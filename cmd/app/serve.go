@@ -19,6 +19,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"locklab/handlers"
+	"locklab/internal/database"
 	"locklab/lockstrategy"
 	"locklab/lockstrategy/preflight"
 	"locklab/order"
@@ -160,7 +161,7 @@ func resolve(host string) []string {
 }
 
 func (c *serveCommand) validateDatabase() error {
-	if err := (order.Config{Database: c.Database}).Validate(); err != nil {
+	if err := database.Validate(c.Database); err != nil {
 		return usageErrorf("--database is %w", err)
 	}
 	return nil
@@ -313,6 +314,9 @@ func (p *parts) addVersion(ctx context.Context, v versions.Version, c *serveComm
 	if servers, connected := p.servers[v.Needs]; connected {
 		lock := preflight.Lock{Name: v.Name, Instance: c.Instance, Strategy: opened.Bare, Where: servers.String(), Redis: redisClients(servers)}
 		check := handlers.HealthCheck{Name: servers.String(), Ping: servers.Ping}
+		if v.Needs == versions.Database {
+			check.Ping = p.orders.Ping // creates tables that the database has lost
+		}
 		if opened.Ping != nil { // the lock has its own connection
 			check.Ping = opened.Ping
 			if err := waitForPing(ctx, opened.Ping); err != nil {

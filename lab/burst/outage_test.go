@@ -39,7 +39,7 @@ func serving(t *testing.T, kind string) (burst.Target, *servers.Topology) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { opened.Close() })
-	orders, err := order.OpenStore(ctx, order.Config{Database: "sqlite:" + filepath.Join(t.TempDir(), "orders.db")})
+	orders, err := order.OpenStore(ctx, "sqlite:"+filepath.Join(t.TempDir(), "orders.db"))
 	if err != nil {
 		t.Fatal(err)
 	}

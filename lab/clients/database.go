@@ -8,9 +8,9 @@ import (
 
 	"gorm.io/gorm"
 
+	"locklab/internal/database"
 	"locklab/lab"
 	"locklab/lab/servers"
-	"locklab/order"
 	"locklab/versions"
 )
 
@@ -20,7 +20,7 @@ type MariaDB struct {
 	Server *servers.Database
 	Admin  *sql.DB // the lab's own connections
 
-	database string // as order.Config has it
+	database string // as database.Open takes it
 }
 
 // OnMariaDB runs a scenario on one MariaDB server with additional settings.
@@ -36,10 +36,10 @@ func OnMariaDB(scenario func(ctx context.Context, x *MariaDB), settings ...strin
 
 // Open opens the connections of one more process, as the app does.
 func (x *MariaDB) Open(ctx context.Context) *gorm.DB {
-	s, err := order.OpenStore(ctx, order.Config{Database: x.database})
+	db, err := database.Open(ctx, x.database)
 	x.Must(err)
-	x.Cleanup(s.Close)
-	return s.DB()
+	x.Cleanup(db.Close)
+	return db.DB
 }
 
 // Pool returns the connections behind db.

@@ -19,7 +19,7 @@ import (
 // Lock says which of the lab's locks to open, and how. Served, it is a program that speaks package protocol.
 type Lock struct {
 	Strategy string        // as versions.Open takes it
-	Addrs    []string      // host:port; of a database as order.Config has it. A program gets them from the lab
+	Addrs    []string      // host:port; of a database as database.Open takes it. A program gets them from the lab
 	Lease    time.Duration // the same
 	Request  time.Duration // longest wait for one answer; 0: the lock's default
 	Bounded  bool          // a program renews a grant for no longer than one lease

@@ -17,9 +17,9 @@ import (
 	"github.com/redis/go-redis/v9"
 	"gorm.io/gorm"
 
+	"locklab/internal/database"
 	"locklab/lab/servers"
 	"locklab/lab/testenv"
-	"locklab/order"
 	"locklab/systems/cache"
 )
 
@@ -49,18 +49,18 @@ func client(t *testing.T, addr string) *redis.Client {
 	return c
 }
 
-func newDatabase(t *testing.T, database string) (*cache.Database, *gorm.DB) {
+func newDatabase(t *testing.T, url string) (*cache.Database, *gorm.DB) {
 	t.Helper()
-	store, err := order.OpenStore(testenv.Context(t), order.Config{Database: database})
+	opened, err := database.Open(testenv.Context(t), url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = store.Close() })
-	db, err := cache.NewDatabase(t.Context(), store.DB(), 0)
+	t.Cleanup(func() { _ = opened.Close() })
+	db, err := cache.NewDatabase(t.Context(), opened.DB, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return db, store.DB()
+	return db, opened.DB
 }
 
 // aside is a cache over the lab's database, or over another source.

@@ -11,9 +11,9 @@ import (
 
 	"gorm.io/gorm"
 
+	"locklab/internal/database"
 	"locklab/lab/servers"
 	"locklab/lab/testenv"
-	"locklab/order"
 	"locklab/systems/shop"
 )
 
@@ -83,12 +83,12 @@ func mariaDB(t *testing.T) *servers.Database {
 // connect opens a database as an instance does.
 func connect(t *testing.T, where string) *gorm.DB {
 	t.Helper()
-	s, err := order.OpenStore(testenv.Context(t), order.Config{Database: where})
+	db, err := database.Open(testenv.Context(t), where)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = s.Close() })
-	return s.DB()
+	t.Cleanup(func() { _ = db.Close() })
+	return db.DB
 }
 
 // meeting lets the first n reads of a table return together: nobody writes before all of them have read.

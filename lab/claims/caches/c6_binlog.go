@@ -115,7 +115,7 @@ func sourceOf(c *services.CacheClient) changes.Source {
 	if dsn, maria := strings.CutPrefix(c.Database, "mysql:"); maria {
 		return changes.Binlog{DSN: dsn, Table: cache.Table, Server: 3}
 	}
-	return changes.Outbox{DB: c.Store.DB(), Table: cache.Table, Every: 5 * time.Millisecond}
+	return changes.Outbox{DB: c.DB, Table: cache.Table, Every: 5 * time.Millisecond}
 }
 
 // acknowledging exchanges two steps of [changes.Stream.Consume].

@@ -72,7 +72,7 @@ type orders struct {
 }
 
 func openOrders(ctx context.Context, t *lab.Trial, checks bool) *orders {
-	store, err := order.OpenStore(ctx, order.Config{Database: services.SQLite(t, "orders.db")})
+	store, err := order.OpenStore(ctx, services.SQLite(t, "orders.db"))
 	t.Must(err)
 	t.Cleanup(store.Close)
 	x := &orders{Trial: t, store: store, checks: checks && !t.Unchecked()}

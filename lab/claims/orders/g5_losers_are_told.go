@@ -75,7 +75,7 @@ func grabsOfListing(ctx context.Context, t *lab.Trial) {
 	x := clients.StartRedis(ctx, t)
 	var instances []*servers.Instance
 	for _, name := range []string{"A2-1", "A2-2"} {
-		store, err := order.OpenStore(ctx, order.Config{Database: services.SQLite(t, "orders.db")})
+		store, err := order.OpenStore(ctx, services.SQLite(t, "orders.db"))
 		t.Must(err)
 		t.Cleanup(store.Close)
 		server := httptest.NewServer((&listing{name, x.Conn, store.WithThinkTime(t.Scaled(services.Think))}).handler())

@@ -11,10 +11,10 @@ import (
 	"github.com/redis/go-redis/v9"
 	"gorm.io/gorm"
 
+	"locklab/internal/database"
 	"locklab/lab"
 	"locklab/lab/clients"
 	"locklab/lab/history"
-	"locklab/order"
 	"locklab/systems/cache"
 )
 
@@ -27,7 +27,7 @@ const CacheTTL = time.Hour
 // Cache is a Redis before a database.
 type Cache struct {
 	*clients.Redis
-	Database string // as order.Config has it
+	Database string // as database.Open takes it
 	DB       *gorm.DB
 	Items    *cache.Database
 	Filling  bool // loads are not recorded; set it while nobody reads
@@ -38,12 +38,12 @@ type Cache struct {
 }
 
 // StartCache starts a Redis before a database.
-func StartCache(ctx context.Context, t *lab.Trial, database string) *Cache {
-	x := &Cache{Redis: clients.StartRedis(ctx, t), Database: database}
-	store, err := order.OpenStore(ctx, order.Config{Database: database})
+func StartCache(ctx context.Context, t *lab.Trial, url string) *Cache {
+	x := &Cache{Redis: clients.StartRedis(ctx, t), Database: url}
+	db, err := database.Open(ctx, url)
 	t.Must(err)
-	t.Cleanup(store.Close)
-	x.DB = store.DB()
+	t.Cleanup(db.Close)
+	x.DB = db.DB
 	x.Items, err = cache.NewDatabase(ctx, x.DB, 0)
 	t.Must(err)
 	return x

@@ -10,11 +10,12 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"gorm.io/gorm"
 
+	"locklab/internal/database"
 	"locklab/lab/clients"
 	"locklab/lab/history"
 	"locklab/lab/servers"
-	"locklab/order"
 	"locklab/systems/cache"
 )
 
@@ -22,7 +23,7 @@ import (
 type CacheTask struct {
 	Do       CacheAction   `json:"do"`
 	Redis    string        `json:"redis"`    // host:port
-	Database string        `json:"database"` // as order.Config has it
+	Database string        `json:"database"` // as database.Open takes it
 	Item     uint64        `json:"item"`
 	Lease    time.Duration `json:"lease_ns"` // of its lock
 	Stop     string        `json:"stop"`     // it stops before the command to Redis with this beginning ("DEL"), or before it loads ("load")
@@ -45,7 +46,7 @@ type CacheClient struct {
 	CacheTask
 	Client redis.UniversalClient // of Redis
 	Items  *cache.Database
-	Store  *order.Store
+	DB     *gorm.DB
 }
 
 // KillCacheProcess starts a process with a task, waits until it has stopped between two steps, and kills it there.
@@ -92,11 +93,11 @@ func (c CacheTask) carryOut(ctx context.Context, reports *json.Encoder) error {
 		}
 		return send(ctx, cmd)
 	}))
-	store, err := order.OpenStore(ctx, order.Config{Database: c.Database})
+	db, err := database.Open(ctx, c.Database)
 	if err != nil {
 		return err
 	}
-	items, err := cache.NewDatabase(ctx, store.DB(), 0)
+	items, err := cache.NewDatabase(ctx, db.DB, 0)
 	if err != nil {
 		return err
 	}
@@ -104,7 +105,7 @@ func (c CacheTask) carryOut(ctx context.Context, reports *json.Encoder) error {
 	if err != nil {
 		return err
 	}
-	return do(ctx, &CacheClient{Redis: r, CacheTask: c, Client: client, Items: items, Store: store})
+	return do(ctx, &CacheClient{Redis: r, CacheTask: c, Client: client, Items: items, DB: db.DB})
 }
 
 type stoppingReader struct {

@@ -11,11 +11,11 @@ import (
 
 	"gorm.io/gorm"
 
+	"locklab/internal/database"
 	"locklab/lab"
 	"locklab/lab/clients"
 	"locklab/lab/history"
 	"locklab/lockstrategy"
-	"locklab/order"
 	"locklab/systems/shop"
 	"locklab/versions"
 )
@@ -57,14 +57,14 @@ func InShop(strategy string, pieces int64, scenario func(ctx context.Context, x 
 	}
 }
 
-// SQLite is a database in a file of the trial, as order.Config has it.
+// SQLite is a database in a file of the trial, as database.Open takes it.
 func SQLite(t *lab.Trial, name string) string {
 	return "sqlite:" + filepath.Join(t.Stack.Dir(), name)
 }
 
 // NewShop opens two instances over a database, and puts pieces on sale.
-func NewShop(ctx context.Context, t *lab.Trial, database, strategy string, pieces int64) *Shop {
-	x := &Shop{Trial: t, A: OpenShop(ctx, t, "A", database), B: OpenShop(ctx, t, "B", database)}
+func NewShop(ctx context.Context, t *lab.Trial, url, strategy string, pieces int64) *Shop {
+	x := &Shop{Trial: t, A: OpenShop(ctx, t, "A", url), B: OpenShop(ctx, t, "B", url)}
 	switch strategy {
 	case "":
 	case versions.NameNone, versions.NameProcess:
@@ -82,11 +82,11 @@ func NewShop(ctx context.Context, t *lab.Trial, database, strategy string, piece
 }
 
 // OpenShop opens an instance without a lock.
-func OpenShop(ctx context.Context, t *lab.Trial, name, database string) *ShopInstance {
-	s, err := order.OpenStore(ctx, order.Config{Database: database})
+func OpenShop(ctx context.Context, t *lab.Trial, name, url string) *ShopInstance {
+	db, err := database.Open(ctx, url)
 	t.Must(err)
-	t.Cleanup(s.Close)
-	i := &ShopInstance{Name: name, DB: t.TapDatabase(s.DB()), t: t}
+	t.Cleanup(db.Close)
+	i := &ShopInstance{Name: name, DB: t.TapDatabase(db.DB), t: t}
 	i.Store = shop.New(i.DB, 0)
 	callbacks := i.DB.Callback()
 	t.Must(errors.Join(

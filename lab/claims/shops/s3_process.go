@@ -12,11 +12,11 @@ import (
 	"github.com/redis/go-redis/v9"
 	"gorm.io/gorm"
 
+	"locklab/internal/database"
 	"locklab/lab"
 	"locklab/lab/clients"
 	"locklab/lab/history"
 	"locklab/lab/servers"
-	"locklab/order"
 	"locklab/systems/shop"
 )
 
@@ -33,7 +33,7 @@ type action string
 // task says on what the worker works, and where it stops.
 type task struct {
 	Redis    string     `json:"redis"`    // host:port
-	Database string     `json:"database"` // as order.Config has it
+	Database string     `json:"database"` // as database.Open takes it
 	Guard    shop.Guard `json:"guard"`
 	Stop     string     `json:"stop"` // as atSteps names it; empty: nowhere
 }
@@ -126,14 +126,14 @@ func serveShop(in io.Reader, out io.Writer) int {
 
 // work works on one message. At its stop it waits for the next line.
 func (w *worker) work(ctx context.Context, t task, lines *bufio.Scanner) error {
-	store, err := order.OpenStore(ctx, order.Config{Database: t.Database})
+	db, err := database.Open(ctx, t.Database)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = store.Close() }()
+	defer func() { _ = db.Close() }()
 	conn := redis.NewClient(&redis.Options{Addr: t.Redis, MaxRetries: -1, DisableIdentity: true})
 	defer conn.Close()
-	err = atSteps(conn, store.DB(), func(step, text string) {
+	err = atSteps(conn, db.DB, func(step, text string) {
 		if text != "" {
 			w.report(history.Command, text)
 		}
@@ -145,7 +145,7 @@ func (w *worker) work(ctx context.Context, t task, lines *bufio.Scanner) error {
 	if err != nil {
 		return err
 	}
-	next := shop.Worker{Name: "A", Queue: shop.Queue{Redis: conn}, Store: shop.New(store.DB(), 0), Guard: t.Guard, Idle: time.Hour}
+	next := shop.Worker{Name: "A", Queue: shop.Queue{Redis: conn}, Store: shop.New(db.DB, 0), Guard: t.Guard, Idle: time.Hour}
 	if worked, err := next.Next(ctx); err != nil || !worked {
 		return fmt.Errorf("no message was worked on: %w", err)
 	}

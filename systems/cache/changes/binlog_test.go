@@ -16,7 +16,6 @@ import (
 
 	"locklab/internal/faultproxy"
 	"locklab/lab/testenv"
-	"locklab/order"
 )
 
 // written builds events as a server writes them.
@@ -338,12 +337,7 @@ func TestBinlogFile(t *testing.T) {
 			db, b := binlogOf(t, settings...)
 			if strings.HasPrefix(says, "GRANT") {
 				execute(t, db, "CREATE USER poor", "GRANT ALL ON locklab.* TO poor")
-				store, err := order.OpenStore(testenv.Context(t), order.Config{Database: "mysql:" + strings.Replace(b.DSN, "root", "poor", 1)})
-				if err != nil {
-					t.Fatal(err)
-				}
-				t.Cleanup(func() { _ = store.Close() })
-				db = store.DB()
+				db = open(t, "mysql:"+strings.Replace(b.DSN, "root", "poor", 1))
 			}
 			if file, err := BinlogFile(t.Context(), db); !errors.Is(err, ErrNoBinlog) || !strings.Contains(err.Error(), says) {
 				t.Errorf("the server writes to %q, %v; want an error that says %q", file, err, says)

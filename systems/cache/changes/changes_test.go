@@ -11,8 +11,8 @@ import (
 	"github.com/redis/go-redis/v9"
 	"gorm.io/gorm"
 
+	"locklab/internal/database"
 	"locklab/lab/testenv"
-	"locklab/order"
 )
 
 func TestMain(m *testing.M) { testenv.Main(m) }
@@ -22,17 +22,17 @@ type thing struct {
 	Text string
 }
 
-func open(t *testing.T, database string) *gorm.DB {
+func open(t *testing.T, url string) *gorm.DB {
 	t.Helper()
-	store, err := order.OpenStore(testenv.Context(t), order.Config{Database: database})
+	opened, err := database.Open(testenv.Context(t), url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = store.Close() })
-	if err := store.DB().AutoMigrate(&thing{}); err != nil {
+	t.Cleanup(func() { _ = opened.Close() })
+	if err := opened.DB.AutoMigrate(&thing{}); err != nil {
 		t.Fatal(err)
 	}
-	return store.DB()
+	return opened.DB
 }
 
 func execute(t *testing.T, db *gorm.DB, statements ...string) {

@@ -12,8 +12,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"locklab/internal/database"
 	"locklab/lab/testenv"
-	"locklab/order"
 	"locklab/systems/cache"
 	"locklab/systems/cache/variants"
 )
@@ -31,19 +31,19 @@ func open(t *testing.T, database string) (sets [2]*variants.Set) {
 }
 
 // instance returns the variants of one instance, and what they stand on.
-func instance(t *testing.T, addr, database, name string, lock cache.Locker) (*variants.Set, variants.Backends) {
+func instance(t *testing.T, addr, url, name string, lock cache.Locker) (*variants.Set, variants.Backends) {
 	t.Helper()
 	client := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true})
-	store, err := order.OpenStore(testenv.Context(t), order.Config{Database: database})
+	db, err := database.Open(testenv.Context(t), url)
 	if err != nil {
 		t.Fatal(err)
 	}
 	b := variants.Backends{
-		Instance: name, Redis: client, DB: store.DB(), Lock: lock, TTL: time.Hour, Log: slog.New(slog.DiscardHandler),
+		Instance: name, Redis: client, DB: db.DB, Lock: lock, TTL: time.Hour, Log: slog.New(slog.DiscardHandler),
 		Failed: func(what string, err error) { logged(t, what, err) },
 	}
 	set := variants.New(b)
-	t.Cleanup(func() { _ = errors.Join(set.Close(), client.Close(), store.Close()) })
+	t.Cleanup(func() { _ = errors.Join(set.Close(), client.Close(), db.Close()) })
 	return set, b
 }
 
@@ -249,16 +249,16 @@ func TestBinlog(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			store, err := order.OpenStore(testenv.Context(t), order.Config{Database: "mysql:" + server.DSN})
+			db, err := database.Open(testenv.Context(t), "mysql:"+server.DSN)
 			if err != nil {
 				t.Fatal(err)
 			}
 			client := redis.NewClient(&redis.Options{Addr: testenv.Redis(t, false).Addr})
 			s := variants.New(variants.Backends{
-				Instance: "a", Redis: client, DB: store.DB(), MySQL: server.DSN, Lock: testenv.Mutex(), TTL: time.Hour,
+				Instance: "a", Redis: client, DB: db.DB, MySQL: server.DSN, Lock: testenv.Mutex(), TTL: time.Hour,
 				Log: slog.New(slog.DiscardHandler), Failed: func(what string, err error) { logged(t, what, err) },
 			})
-			t.Cleanup(func() { _ = errors.Join(s.Close(), client.Close(), store.Close()) })
+			t.Cleanup(func() { _ = errors.Join(s.Close(), client.Close(), db.Close()) })
 			other := access(t, s, "c5")
 			c6, err := s.Open(t.Context(), "c6")
 			if settings == nil {

@@ -1,4 +1,4 @@
-package order_test
+package database_test
 
 import (
 	"os"
@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"locklab/order"
+	"locklab/internal/database"
 )
 
 func TestValidate(t *testing.T) {
@@ -16,8 +16,8 @@ func TestValidate(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		name, database string
-		want           string // in the error; empty: none
+		name, url string
+		want      string // in the error; empty: none
 	}{
 		{"a file here", "sqlite:orders.db", ""},
 		{"a file elsewhere", "sqlite:" + filepath.Join(t.TempDir(), "orders.db"), ""},
@@ -48,8 +48,10 @@ func TestValidate(t *testing.T) {
 		{"a bad parameter", "mysql:lab:" + password + "@tcp(db:3306)/locklab?parseTime=" + password, "name?parameter=value"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			err := order.Config{Database: c.database}.Validate()
-			wantNoPassword(t, err)
+			err := database.Validate(c.url)
+			if err != nil && strings.Contains(err.Error(), password) {
+				t.Errorf("the error contains the password: %v", err)
+			}
 			if c.want == "" {
 				if err != nil {
 					t.Fatal(err)
@@ -59,9 +61,9 @@ func TestValidate(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Fatalf("got %v, want an error with %q", err, c.want)
 			}
-			// OpenStore must not retry until the context ends.
-			if _, openErr := order.OpenStore(t.Context(), order.Config{Database: c.database}); openErr == nil || openErr.Error() != err.Error() {
-				t.Errorf("OpenStore: got %v, want %v", openErr, err)
+			// Open must not retry until the context ends.
+			if _, openErr := database.Open(t.Context(), c.url); openErr == nil || openErr.Error() != err.Error() {
+				t.Errorf("Open: got %v, want %v", openErr, err)
 			}
 		})
 	}

@@ -1,4 +1,5 @@
-package order
+// Package database opens the databases of the scenarios and of the locks of v5: SQLite, MySQL and MariaDB.
+package database
 
 import (
 	"cmp"
@@ -22,44 +23,76 @@ import (
 	"locklab/internal/tables"
 )
 
-// The largest number of connections of a store. A call that finds none free waits, within its timeout. SQLite allows one writer at a time,
-// and more connections that wait for it slow it down. MySQL and MariaDB accept 151 by default: enough for two instances.
+// The largest number of connections of a database. A call that finds none free waits, within its timeout. SQLite allows one writer at a
+// time, and more connections that wait for it slow it down. MySQL and MariaDB accept 151 by default: enough for two instances.
 const (
 	maxSQLiteConnections = 8
 	maxMySQLConnections  = 64
 )
 
-// Config says where the orders are kept.
-type Config struct {
-	// Database is "sqlite:PATH" or "mysql:DSN", with a DSN of go-sql-driver/mysql. The DSN cannot change how times are stored (in UTC), nor
-	// the session settings that the statements rely on: see sessionSettings in mysql.go.
-	Database string
+// Database is an open database.
+type Database struct {
+	DB   *gorm.DB
+	Name string // for errors; without the password
 }
 
-// Validate checks a configuration without opening anything. The error does not include the password.
-func (c Config) Validate() error {
-	_, err := c.source()
+// Validate checks the URL of a database without opening anything. The error does not include the password.
+func Validate(url string) error {
+	_, err := newSource(url)
 	return err
 }
 
-// OpenStore opens the database and creates missing tables. It retries until ctx is done; then the error names the database and contains
-// the error of the last attempt that was not cut off.
-func OpenStore(ctx context.Context, cfg Config) (*Store, error) {
-	src, err := cfg.source()
+// Open opens a database. It retries until the database answers or ctx is done; then the error names the database and contains the error of
+// the last attempt that was not cut off.
+//
+// The URL is "sqlite:PATH" or "mysql:DSN", with a DSN of go-sql-driver/mysql. The DSN cannot change how times are stored (in UTC), nor the
+// session settings that the statements rely on: see sessionSettings in mysql.go.
+func Open(ctx context.Context, url string) (*Database, error) {
+	src, err := newSource(url)
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{name: src.name}
-	err = reach.Until(ctx, 100*time.Millisecond, func(ctx context.Context) (err error) {
-		s.tables = tables.Of(&Order{}, &Win{})
-		s.db, err = src.open(ctx, s.tables)
+	d := &Database{Name: src.name}
+	err = d.retry(ctx, func(ctx context.Context) (err error) {
+		d.DB, err = src.open(ctx)
 		return err
-	}, permanentError)
+	})
 	if err != nil {
-		return nil, fmt.Errorf("database %s: %w", src.name, err)
+		return nil, err
 	}
-	return s, nil
+	return d, nil
 }
+
+// CreateTables creates missing tables. It retries as [Open] does.
+func (d *Database) CreateTables(ctx context.Context, set *tables.Set) error {
+	return d.retry(ctx, func(ctx context.Context) error { return set.Create(d.DB.WithContext(ctx)) })
+}
+
+func (d *Database) retry(ctx context.Context, try func(context.Context) error) error {
+	if err := reach.Until(ctx, 100*time.Millisecond, try, permanentError); err != nil {
+		return fmt.Errorf("database %s: %w", d.Name, err)
+	}
+	return nil
+}
+
+// Ping returns an error if the database does not answer.
+func (d *Database) Ping(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, tables.CallTimeout)
+	defer cancel()
+	return d.DB.WithContext(ctx).Exec("SELECT 1").Error
+}
+
+// Close closes the database.
+func (d *Database) Close() error {
+	pool, err := d.DB.DB()
+	if err != nil {
+		return err
+	}
+	return pool.Close()
+}
+
+// String returns the name of the database, without its password.
+func (d *Database) String() string { return d.Name }
 
 // permanentError returns err, with what to do about it, if a retry cannot help. It returns nil if a retry may help.
 func permanentError(err error) error {
@@ -88,16 +121,16 @@ type source struct {
 	dialect        func(gorm.ConnPool) gorm.Dialector
 }
 
-func (c Config) source() (source, error) {
-	src, err := c.parse()
+func newSource(url string) (source, error) {
+	src, err := parse(url)
 	if err != nil {
-		return src, fmt.Errorf("%q: %w", withoutPassword(c.Database), err)
+		return src, fmt.Errorf("%q: %w", withoutPassword(url), err)
 	}
 	return src, nil
 }
 
-func (c Config) parse() (source, error) {
-	kind, location, _ := strings.Cut(c.Database, ":")
+func parse(url string) (source, error) {
+	kind, location, _ := strings.Cut(url, ":")
 	switch {
 	case kind == "sqlite" && location == ":memory:":
 		return source{}, errors.New("sqlite::memory: gives every connection its own database; name a file, such as sqlite:orders.db")
@@ -106,7 +139,7 @@ func (c Config) parse() (source, error) {
 			return source{}, fmt.Errorf("the directory %s of the file %s does not exist: create it", filepath.Dir(location), filepath.Base(location))
 		}
 		dialect := func(pool gorm.ConnPool) gorm.Dialector { return &sqlite.Dialector{Conn: pool} }
-		return source{c.Database, sqliteURI(location), openSQLite, maxSQLiteConnections, dialect}, nil
+		return source{url, sqliteURI(location), openSQLite, maxSQLiteConnections, dialect}, nil
 	case kind == "mysql" && location != "":
 		dsn, err := driver.ParseDSN(location)
 		if err != nil {
@@ -158,9 +191,8 @@ func valueHint(err error) string {
 	return ""
 }
 
-// open connects and creates missing tables. gorm's first queries have no context, so they are sent only after the database has answered a
-// ping that has one.
-func (src source) open(ctx context.Context, set *tables.Set) (*gorm.DB, error) {
+// open connects. gorm's first queries have no context, so they are sent only after the database has answered a ping that has one.
+func (src source) open(ctx context.Context) (*gorm.DB, error) {
 	pool, err := src.openPool(src.dsn)
 	if err != nil {
 		return nil, err
@@ -170,9 +202,6 @@ func (src source) open(ctx context.Context, set *tables.Set) (*gorm.DB, error) {
 	var db *gorm.DB
 	if err = pool.PingContext(ctx); err == nil {
 		db, err = gorm.Open(src.dialect(pool), &gorm.Config{Logger: logger.Discard, DisableAutomaticPing: true})
-	}
-	if err == nil {
-		err = set.Create(db.WithContext(ctx))
 	}
 	if err != nil {
 		_ = pool.Close()
@@ -197,12 +226,12 @@ func sqliteURI(path string) string {
 	return u.String()
 }
 
-// withoutPassword returns a database setting with its password replaced by ***.
-func withoutPassword(database string) string {
-	kind, rest, hasKind := strings.Cut(database, ":")
+// withoutPassword returns the URL of a database with its password replaced by ***.
+func withoutPassword(url string) string {
+	kind, rest, hasKind := strings.Cut(url, ":")
 	mayHavePassword := strings.Contains(rest, "@") || strings.HasPrefix(rest, "//") // the latter is a URL
 	if !hasKind || kind == "sqlite" || kind != "mysql" && !mayHavePassword {
-		return database
+		return url
 	}
 	at := strings.LastIndex(rest, "@tcp(") // in a malformed DSN the password may be anywhere before that, and in a parameter
 	if at < 0 || kind != "mysql" {

@@ -1,4 +1,4 @@
-package order
+package database
 
 import (
 	"net/url"
@@ -16,7 +16,7 @@ func TestDSNParameters(t *testing.T) {
 		"?readTimeout=2s&charset=utf8": "5s 2s",
 		"?rejectReadOnly=true":         "5s 5s",
 	} {
-		src, err := Config{Database: "mysql:lab@tcp(db:3306)/locklab" + parameters}.source()
+		src, err := newSource("mysql:lab@tcp(db:3306)/locklab" + parameters)
 		if err != nil {
 			t.Fatal(err)
 		}
