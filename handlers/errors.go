@@ -180,8 +180,8 @@ func (a *api) noRoute(c *gin.Context) {
 	names := a.versionNames()
 	if isVersion(first) && !slices.Contains(names, first) {
 		hint := ""
-		if v, known := versions.Find(first); known && v.Needs != "" {
-			hint = fmt.Sprintf("; to serve %s, start the instance with %s", v.Name, v.Needs.Flag())
+		if v, known := versions.Find(first); known && v.Server() != "" {
+			hint = fmt.Sprintf("; to serve %s, start the instance with %s", v.Name, v.Flag())
 		}
 		c.AbortWithStatusJSON(statusOf(errNoRoute), gin.H{
 			"error":    fmt.Sprintf("this instance has no version %.20q; it has %s%s", first, strings.Join(names, ", "), hint),

@@ -17,28 +17,23 @@ type Version struct {
 	LosesUpdates bool   // a burst over two instances is expected to lose updates and to have several winners
 	ArticleValue string // the counter that A4 reports after ArticleUsers page views; "-" if it reports none
 	Strategy     string // for [Open]; empty: the version has no lock, but one atomic command
-	Needs        Server // the kind of server that keeps the lock; empty: none
 	Extra        bool   // not part of the default demo and of the tables in README.md; --versions can name it
 }
 
 // ArticleUsers is the number of page views for which A4 reports counters.
 const ArticleUsers = 666
 
-// Server is a kind of server that keeps locks. A flag and a variable with its addresses have the same name: --redlock and LAB_REDLOCK.
-type Server string
+// Server is the kind of server that keeps the lock: it has the name of the strategy, and so do the flag and the variable with its addresses
+// (--redlock and LAB_REDLOCK). Empty: there is no server.
+func (v Version) Server() string {
+	if v.Strategy == NameNone || v.Strategy == NameProcess {
+		return ""
+	}
+	return v.Strategy
+}
 
-// The kinds of servers.
-const (
-	Redis        Server = "redis"    // the Redis with the counter, in any topology
-	RedLockNodes Server = "redlock"  // independent Redis nodes
-	Database     Server = "database" // the database with the orders
-	ZooKeeper    Server = "zookeeper"
-	Memcached    Server = "memcached"
-	Etcd         Server = "etcd"
-)
-
-// Flag returns the flag of `app serve` for the addresses of the servers.
-func (s Server) Flag() string { return "--" + string(s) }
+// Flag returns the flag of `app serve` for the addresses of the version's servers.
+func (v Version) Flag() string { return "--" + v.Server() }
 
 var all = []Version{
 	{
@@ -59,37 +54,37 @@ var all = []Version{
 		Strategy:    NameProcess,
 	},
 	{
-		Name: "v3", Title: "Redis lock", ArticleValue: "-", Needs: Redis,
+		Name: "v3", Title: "Redis lock", ArticleValue: "-",
 		Summary:     "a lock in Redis, compatible with Redisson's RLock",
 		Explanation: "v3 locks in Redis, outside the processes, so every view is counted and one driver wins.",
 		Strategy:    NameRedis,
 	},
 	{
-		Name: "v4", Title: "RedLock", ArticleValue: "-", Needs: RedLockNodes,
+		Name: "v4", Title: "RedLock", ArticleValue: "-",
 		Summary:     "RedLock: a majority of independent Redis nodes",
 		Explanation: "v4 does the same with a majority of five independent nodes.",
 		Strategy:    NameRedLock,
 	},
 	{
-		Name: "v5", Title: "database row", ArticleValue: "-", Needs: Database, Extra: true,
+		Name: "v5", Title: "database row", ArticleValue: "-", Extra: true,
 		Summary:     "a lease in a row of the orders' database",
 		Explanation: "v5 keeps its lock in a database row: it needs no extra server, but waiters have to poll.",
 		Strategy:    NameDatabase,
 	},
 	{
-		Name: "v6", Title: "ZooKeeper", ArticleValue: "-", Needs: ZooKeeper, Extra: true,
+		Name: "v6", Title: "ZooKeeper", ArticleValue: "-", Extra: true,
 		Summary:     "a queue of nodes in ZooKeeper, agreed on by a majority of its servers",
 		Explanation: "v6 locks in ZooKeeper: its servers queue the processes, and a majority agrees on each grant.",
 		Strategy:    NameZooKeeper,
 	},
 	{
-		Name: "v7", Title: "etcd", ArticleValue: "-", Needs: Etcd, Extra: true,
+		Name: "v7", Title: "etcd", ArticleValue: "-", Extra: true,
 		Summary:     "a queue of keys in etcd, ordered by create revision",
 		Explanation: "v7 locks in etcd, which replicates each lock to a majority before it answers.",
 		Strategy:    NameEtcd,
 	},
 	{
-		Name: "v8", Title: "Memcached", ArticleValue: "-", Needs: Memcached, Extra: true,
+		Name: "v8", Title: "Memcached", ArticleValue: "-", Extra: true,
 		Summary:     "an item in Memcached, which may drop it; no fencing token",
 		Explanation: "v8 locks in Memcached: every view is counted as long as the server does not drop the lock, and waiters have to poll.",
 		Strategy:    NameMemcached,
@@ -124,11 +119,11 @@ func Find(name string) (Version, bool) {
 }
 
 // RequiredServers returns the kinds of servers that the named versions need, each once.
-func RequiredServers(names ...string) (servers []Server) {
+func RequiredServers(names ...string) (kinds []string) {
 	for _, v := range all {
-		if v.Needs != "" && slices.Contains(names, v.Name) && !slices.Contains(servers, v.Needs) {
-			servers = append(servers, v.Needs)
+		if kind := v.Server(); kind != "" && slices.Contains(names, v.Name) && !slices.Contains(kinds, kind) {
+			kinds = append(kinds, kind)
 		}
 	}
-	return servers
+	return kinds
 }

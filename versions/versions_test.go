@@ -23,9 +23,6 @@ func TestVersionsAreComplete(t *testing.T) {
 		if v.Title == "" || v.Summary == "" || v.Explanation == "" || v.ArticleValue == "" {
 			t.Errorf("a text of %s is missing: %+v", v.Name, v)
 		}
-		if v.Needs != "" && v.Strategy == "" {
-			t.Errorf("%s needs servers but has no strategy", v.Name)
-		}
 		if found, known := versions.Find(v.Name); !known || found.Title != v.Title {
 			t.Errorf("Find does not find %s", v.Name)
 		}
@@ -39,7 +36,7 @@ func TestDefaultsAndRequiredServers(t *testing.T) {
 	if got := strings.Join(versions.DefaultNames(), " "); got != "v0 v1 v2 v3 v4" {
 		t.Errorf("the default versions are %s", got)
 	}
-	want := []versions.Server{versions.Redis, versions.Database}
+	want := []string{versions.NameRedis, versions.NameDatabase}
 	if got := versions.RequiredServers("v0", "v1", "v3", "v3", "v5"); !slices.Equal(got, want) {
 		t.Errorf("v3 and v5 need %v", got)
 	}
@@ -48,7 +45,7 @@ func TestDefaultsAndRequiredServers(t *testing.T) {
 // A version that needs no server must open without one.
 func TestVersionsWithoutServers(t *testing.T) {
 	for _, v := range versions.All() {
-		if v.Strategy == "" || v.Needs != "" {
+		if v.Strategy == "" || v.Server() != "" {
 			continue
 		}
 		opened, err := versions.Open(v.Strategy, versions.Backends{})

@@ -18,18 +18,18 @@ import (
 )
 
 // serverConfigs returns how to reach each kind of server, as the flags say.
-func (c *serveCommand) serverConfigs(access topology.Access) map[versions.Server]topology.Config {
-	all := map[versions.Server]topology.Config{
-		versions.Redis: {
+func (c *serveCommand) serverConfigs(access topology.Access) map[string]topology.Config {
+	all := map[string]topology.Config{
+		versions.NameRedis: {
 			Kind: topology.Kind(c.Topology), Addrs: c.Redis, SentinelMaster: c.SentinelMaster, Access: access,
 		},
-		versions.RedLockNodes: {Addrs: c.Redlock, Access: access},
-		versions.Database:     {Addrs: []string{c.Database}},
+		versions.NameRedLock:  {Addrs: c.Redlock, Access: access},
+		versions.NameDatabase: {Addrs: []string{c.Database}},
 	}
 	if c.Backends {
-		all[versions.ZooKeeper] = topology.Config{Addrs: c.Zookeeper}
-		all[versions.Etcd] = topology.Config{Addrs: c.Etcd, User: c.EtcdUser, Access: topology.Access{Password: c.EtcdPassword}}
-		all[versions.Memcached] = topology.Config{Addrs: c.Memcached}
+		all[versions.NameZooKeeper] = topology.Config{Addrs: c.Zookeeper}
+		all[versions.NameEtcd] = topology.Config{Addrs: c.Etcd, User: c.EtcdUser, Access: topology.Access{Password: c.EtcdPassword}}
+		all[versions.NameMemcached] = topology.Config{Addrs: c.Memcached}
 	}
 	return all
 }
@@ -41,14 +41,14 @@ func (p *parts) connect(ctx context.Context, c *serveCommand) error {
 		if len(configs[kind].Addrs) == 0 {
 			continue
 		}
-		servers, err := topology.Connect(ctx, string(kind), configs[kind])
+		servers, err := topology.Connect(ctx, kind, configs[kind])
 		if err == nil {
 			p.closers = append(p.closers, servers.Close)
 			p.servers[kind] = servers
 			err = errors.Join(p.backends.Use(servers.Backend()), p.openStores(ctx, c, servers))
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", kind.Flag(), err)
+			return fmt.Errorf("%s: %w", "--"+kind, err)
 		}
 	}
 	return nil

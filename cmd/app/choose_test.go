@@ -20,7 +20,7 @@ import (
 func TestVersionsThatCannotRun(t *testing.T) {
 	t.Setenv("LAB_REQUIRE", "")
 	noRedLock := func(v versions.Version) error {
-		if v.Needs == versions.RedLockNodes {
+		if v.Server() == versions.NameRedLock {
 			return errors.New("lockd is missing (Debian: apt-get install lockd)")
 		}
 		return nil

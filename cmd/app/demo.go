@@ -67,8 +67,8 @@ func warnOldRedis(say func(string), embedded bool) {
 
 // checkVersion returns why v cannot run here right away. Building etcd first would take minutes.
 func checkVersion(v versions.Version) error {
-	err := servers.Missing(string(v.Needs))
-	if err == nil && v.Needs == versions.Etcd && !servers.EtcdIsThere() {
+	err := servers.Missing(v.Server())
+	if err == nil && v.Server() == versions.NameEtcd && !servers.EtcdIsThere() {
 		err = fmt.Errorf("etcd is missing (%s; demo --versions %s builds it)", servers.EtcdServer.Install(), v.Name)
 	}
 	return err
@@ -78,10 +78,10 @@ func checkVersion(v versions.Version) error {
 func (c *demoCommand) prepare(ctx context.Context, std streams) (leftOut []string, err error) {
 	all, check := slices.Equal(c.Versions, []string{allVersions}), checkVersion
 	if !all {
-		check = func(v versions.Version) error { return servers.Missing(string(v.Needs)) }
+		check = func(v versions.Version) error { return servers.Missing(v.Server()) }
 	}
 	c.Versions, leftOut, err = chooseVersions(c.Versions, "--versions", check)
-	if err == nil && !all && slices.Contains(versions.RequiredServers(c.Versions...), versions.Etcd) {
+	if err == nil && !all && slices.Contains(versions.RequiredServers(c.Versions...), versions.NameEtcd) {
 		if err = prepareEtcd(ctx, std.say); err != nil {
 			err = unavailable(err)
 		}

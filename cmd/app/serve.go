@@ -265,7 +265,7 @@ type parts struct {
 	orders     *order.Store
 	shopStore  *shop.Store
 	backends   versions.Backends
-	servers    map[versions.Server]topology.Servers // the servers with addresses
+	servers    map[string]topology.Servers // the servers with addresses
 	checks     []handlers.HealthCheck
 	outages    *handlers.Outages
 	locks      []preflight.Check
@@ -281,7 +281,7 @@ type parts struct {
 func (c *serveCommand) open(ctx context.Context) (*parts, error) {
 	p := &parts{metrics: handlers.NewMetrics()}
 	p.backends = versions.Backends{Expiry: c.Lease, Request: c.Request, NodeTimeout: c.NodeTimeout}
-	p.servers = make(map[versions.Server]topology.Servers)
+	p.servers = make(map[string]topology.Servers)
 	addrMap, err := topology.ParseAddrMap(c.AddrMap)
 	if err != nil {
 		return p, err
@@ -291,7 +291,7 @@ func (c *serveCommand) open(ctx context.Context) (*parts, error) {
 		return p, err
 	}
 	for _, v := range versions.All() {
-		if _, connected := p.servers[v.Needs]; v.Needs != "" && !connected {
+		if _, connected := p.servers[v.Server()]; v.Server() != "" && !connected {
 			continue
 		}
 		if err := p.addVersion(ctx, v, c); err != nil {
@@ -311,16 +311,16 @@ func (p *parts) addVersion(ctx context.Context, v versions.Version, c *serveComm
 		return err
 	}
 	p.closers = append(p.closers, opened.Close)
-	if servers, connected := p.servers[v.Needs]; connected {
+	if servers, connected := p.servers[v.Server()]; connected {
 		lock := preflight.Lock{Name: v.Name, Instance: c.Instance, Strategy: opened.Bare, Where: servers.String(), Redis: redisClients(servers)}
 		check := handlers.HealthCheck{Name: servers.String(), Ping: servers.Ping}
-		if v.Needs == versions.Database {
+		if v.Server() == versions.NameDatabase {
 			check.Ping = p.orders.Ping // creates tables that the database has lost
 		}
 		if opened.Ping != nil { // the lock has its own connection
 			check.Ping = opened.Ping
 			if err := waitForPing(ctx, opened.Ping); err != nil {
-				return fmt.Errorf("%s: %w", v.Needs.Flag(), err)
+				return fmt.Errorf("%s: %w", v.Flag(), err)
 			}
 		}
 		p.checks, p.locks = append(p.checks, check), append(p.locks, lock.Check)

@@ -10,16 +10,15 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"locklab/lab/servers"
-	"locklab/versions"
 )
 
 // Service says how the app is started: instances behind a balancer, with the servers that they need.
 type Service struct {
-	App       []string          // the command line of an instance, without its flags
-	Topology  string            // of Redis
-	Proxied   bool              // each server of Redis has a proxy before it, so that it can be cut off
-	Real      bool              // use real servers; otherwise miniredis, which has the topology single only, and SQLite
-	Servers   []versions.Server // that keep locks; Redis is started in any case. See versions.RequiredServers
+	App       []string // the command line of an instance, without its flags
+	Topology  string   // of Redis
+	Proxied   bool     // each server of Redis has a proxy before it, so that it can be cut off
+	Real      bool     // use real servers; otherwise miniredis, which has the topology single only, and SQLite
+	Servers   []string // that keep locks; Redis is started in any case. See versions.RequiredServers
 	Instances int
 	Named     bool          // the instances are instance-1 and so on; otherwise each is named after its port, as in the article
 	Think     time.Duration // between reading and writing an order

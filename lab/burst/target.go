@@ -86,7 +86,7 @@ func (h Health) Lacks(v versions.Version) error {
 	if len(h.Versions) == 0 || slices.Contains(h.Versions, v.Name) {
 		return nil
 	}
-	return fmt.Errorf("the instance has %s; %s needs %s", strings.Join(h.Versions, ", "), v.Name, v.Needs.Flag())
+	return fmt.Errorf("the instance has %s; %s needs %s", strings.Join(h.Versions, ", "), v.Name, v.Flag())
 }
 
 // CanRun is nil when an instance has all versions of a plan, or does not tell.

@@ -254,7 +254,7 @@ func wantError(t *testing.T, err error, says string) {
 // A plan is refused when an instance says that it lacks a version. The error names the flag for it.
 func TestAnInstanceLacksVersions(t *testing.T) {
 	v4, _ := versions.Find("v4")
-	for has, says := range map[string]string{"": "", "v3 v4": "", "v0 v3": "v4 needs " + v4.Needs.Flag()} {
+	for has, says := range map[string]string{"": "", "v3 v4": "", "v0 v3": "v4 needs " + v4.Flag()} {
 		h := Health{Versions: strings.Fields(has)}
 		wantError(t, h.Lacks(v4), says)
 		wantError(t, h.CanRun(Plan{Versions: []string{"v3", "v4"}}), says)

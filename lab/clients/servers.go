@@ -55,10 +55,10 @@ func Once(variants []lab.Variant) []lab.Variant {
 func OtherLocks(name string, scenario func(strategy string) lab.Scenario) (all []lab.Variant) {
 	for _, v := range versions.All() {
 		variant := lab.Variant{Name: name + ": " + v.Name, Strategy: v.Name, Needs: NeedsOf(v.Strategy), Run: scenario(v.Strategy)}
-		switch v.Needs {
-		case "", versions.Redis:
+		switch v.Server() {
+		case "", versions.NameRedis:
 			continue
-		case versions.RedLockNodes:
+		case versions.NameRedLock:
 		default:
 			variant.Trials = 1
 		}

@@ -275,7 +275,7 @@ func (s *server) passes(ctx context.Context) (proof string, err error) {
 // Loads are the versions that a load can go to here: those whose locks the picture shows, or that have none.
 func Loads() []versions.Version {
 	return slices.DeleteFunc(versions.All(), func(v versions.Version) bool {
-		return v.Needs != "" && v.Needs != versions.Redis && v.Needs != versions.RedLockNodes
+		return v.Server() != "" && v.Server() != versions.NameRedis && v.Server() != versions.NameRedLock
 	})
 }
 

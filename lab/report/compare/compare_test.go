@@ -201,7 +201,7 @@ func TestEveryLockHasItsFacts(t *testing.T) {
 		known[f.Version] = f
 	}
 	for _, v := range versions.All() {
-		if _, ok := known[v.Name]; v.Needs != "" && !ok {
+		if _, ok := known[v.Name]; v.Server() != "" && !ok {
 			t.Errorf("%s keeps its lock on a server, and has no facts", v.Name)
 		}
 	}

@@ -26,15 +26,15 @@ type counter struct {
 	ask func(ctx context.Context, addr string) (version string, requests func(context.Context) (int64, error), err error)
 }
 
-var counters = map[versions.Server]counter{
-	versions.Database:  {"MariaDB", askMariaDB},
-	versions.ZooKeeper: {"ZooKeeper", askZooKeeper},
-	versions.Etcd:      {"etcd", askEtcd},
-	versions.Memcached: {"Memcached", askMemcached},
+var counters = map[string]counter{
+	versions.NameDatabase:  {"MariaDB", askMariaDB},
+	versions.NameZooKeeper: {"ZooKeeper", askZooKeeper},
+	versions.NameEtcd:      {"etcd", askEtcd},
+	versions.NameMemcached: {"Memcached", askMemcached},
 }
 
 // theirs are the other locks on these servers.
-var theirs = map[string]versions.Server{"GET_LOCK": versions.Database, "zk.Lock": versions.ZooKeeper, "etcd": versions.Etcd}
+var theirs = map[string]string{"GET_LOCK": versions.NameDatabase, "zk.Lock": versions.NameZooKeeper, "etcd": versions.NameEtcd}
 
 // backend is such a server that runs.
 type backend struct {
@@ -51,11 +51,11 @@ const bare = "-bare"
 const answersWithin = 5 * time.Second
 
 // serverOf is the kind of server on which a lock is kept; false: on Redis, or nowhere.
-func serverOf(lock string) (server versions.Server, counts bool) {
+func serverOf(lock string) (server string, counts bool) {
 	lock = strings.TrimSuffix(strings.TrimSuffix(lock, bare), mutex)
 	server, others := theirs[lock]
 	if v, ours := versions.Find(lock); ours && !others {
-		server = v.Needs
+		server = v.Server()
 	}
 	_, counts = counters[server]
 	return server, counts
@@ -63,9 +63,9 @@ func serverOf(lock string) (server versions.Server, counts bool) {
 
 // program is what a kind of server needs on this machine. The etcd that package servers builds where there is none on the PATH runs without
 // fsync: it is not what the page says.
-func program(server versions.Server) servers.Program {
+func program(server string) servers.Program {
 	k, _ := servers.KindNamed(string(server))
-	if server == versions.Etcd {
+	if server == versions.NameEtcd {
 		return servers.Program{Name: "etcd", Debian: k.Program.Debian}
 	}
 	return k.Program

@@ -17,7 +17,6 @@ import (
 
 	"locklab/lab/report/benchfile"
 	"locklab/lab/servers"
-	"locklab/versions"
 )
 
 // nodes is how many independent servers RedLock uses; the first is also the single one.
@@ -30,7 +29,7 @@ type Bench struct {
 
 	stack    *servers.Stack
 	redis    []server
-	backends map[versions.Server]*backend // those that are needed and not missing
+	backends map[string]*backend // those that are needed and not missing
 	jvms     map[int]*child
 	app      string // the lab's own program; empty: it is not needed
 	delayed  string // the address of redis[0] behind the emulated round trip; empty: it is not needed
@@ -43,7 +42,7 @@ func Open(ctx context.Context, plan []Workload) (*Bench, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Bench{stack: s, Missing: map[string]string{}, backends: map[versions.Server]*backend{}, jvms: map[int]*child{}}
+	b := &Bench{stack: s, Missing: map[string]string{}, backends: map[string]*backend{}, jvms: map[int]*child{}}
 	var locks []string
 	delayed, http := false, false
 	for _, w := range plan {

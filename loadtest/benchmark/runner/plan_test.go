@@ -91,7 +91,7 @@ func TestRound(t *testing.T) {
 
 // Each lock on another server than Redis has a kind of server, which is started once, and no other lock has one.
 func TestServerOf(t *testing.T) {
-	used := map[versions.Server]bool{}
+	used := map[string]bool{}
 	for _, lock := range backends {
 		server, needed := serverOf(lock)
 		if used[server] = true; !needed || program(server).Debian == "" {
@@ -101,7 +101,7 @@ func TestServerOf(t *testing.T) {
 	if len(used) != len(counters) {
 		t.Errorf("%d kinds of server are used, and there are %d", len(used), len(counters))
 	}
-	if server, _ := serverOf("etcd" + mutex); server != versions.Etcd {
+	if server, _ := serverOf("etcd" + mutex); server != versions.NameEtcd {
 		t.Errorf("etcd behind a mutex: %q", server)
 	}
 	for _, lock := range slices.Concat(bounds, own, redlock, []string{"redsync" + mutex, "bare", "redlock" + bare, "redsync", "v3"}) {
