@@ -5,10 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
+	"slices"
 	"strings"
 
+	"github.com/alecthomas/kong"
 	"github.com/redis/go-redis/v9"
 
+	"locklab/lab/servers"
 	"locklab/order"
 	"locklab/systems/cache"
 	"locklab/systems/cache/variants"
@@ -16,6 +20,64 @@ import (
 	"locklab/topology"
 	"locklab/versions"
 )
+
+// backends are the kinds of servers whose flags have addresses, and nothing else.
+var backends = slices.DeleteFunc(servers.Kinds(), func(k servers.Kind) bool { return k.Flag == "" })
+
+// addressFlags has a flag for each of [backends], such as --etcd.
+type addressFlags struct{ kong.Plugins }
+
+func newAddressFlags() addressFlags {
+	var fields []reflect.StructField
+	for _, kind := range backends {
+		help := fmt.Sprintf("%s Required for %s (default: none).", kind.Flag, strings.Join(versionsOn(kind), ", "))
+		fields = append(fields, reflect.StructField{
+			Name: fieldOf(kind.Name), Type: reflect.TypeFor[[]string](),
+			Tag: reflect.StructTag(fmt.Sprintf(`placeholder:"HOST:PORT" help:%q`, help)),
+		})
+	}
+	return addressFlags{kong.Plugins{reflect.New(reflect.StructOf(fields)).Interface()}}
+}
+
+func fieldOf(kind string) string { return strings.ToUpper(kind[:1]) + kind[1:] }
+
+// of are the addresses of a kind.
+func (f addressFlags) of(kind string) []string {
+	if len(f.Plugins) == 0 {
+		return nil
+	}
+	return reflect.ValueOf(f.Plugins[0]).Elem().FieldByName(fieldOf(kind)).Interface().([]string)
+}
+
+func (f addressFlags) validate() error {
+	for _, kind := range backends {
+		if addrs := f.of(kind.Name); len(addrs) > 0 {
+			if err := validateAddresses("--"+kind.Name, addrs); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// versionsOn are the names of the versions with a lock on a kind of server.
+func versionsOn(kind servers.Kind) (names []string) {
+	for _, v := range versions.All() {
+		if v.Server() == kind.Name {
+			names = append(names, v.Name)
+		}
+	}
+	return names
+}
+
+// backendVars are the flags of all [backends], and the versions that need them, for the help.
+func backendVars() kong.Vars {
+	var flags, on []string
+	for _, kind := range backends {
+		flags, on = append(flags, "--"+kind.Name), append(on, versionsOn(kind)...)
+	}
+	return kong.Vars{"backendFlags": strings.Join(flags, ", "), "backendVersions": strings.Join(on, ", ")}
+}
 
 // serverConfigs returns how to reach each kind of server, as the flags say.
 func (c *serveCommand) serverConfigs(access topology.Access) map[string]topology.Config {
@@ -26,11 +88,15 @@ func (c *serveCommand) serverConfigs(access topology.Access) map[string]topology
 		versions.NameRedLock:  {Addrs: c.Redlock, Access: access},
 		versions.NameDatabase: {Addrs: []string{c.Database}},
 	}
-	if c.Backends {
-		all[versions.NameZooKeeper] = topology.Config{Addrs: c.Zookeeper}
-		all[versions.NameEtcd] = topology.Config{Addrs: c.Etcd, User: c.EtcdUser, Access: topology.Access{Password: c.EtcdPassword}}
-		all[versions.NameMemcached] = topology.Config{Addrs: c.Memcached}
+	if !c.Backends {
+		return all
 	}
+	for _, kind := range backends {
+		all[kind.Name] = topology.Config{Addrs: c.Addresses.of(kind.Name)}
+	}
+	etcd := all[versions.NameEtcd]
+	etcd.User, etcd.Password = c.EtcdUser, c.EtcdPassword
+	all[versions.NameEtcd] = etcd
 	return all
 }
 

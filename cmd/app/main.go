@@ -184,7 +184,7 @@ func execute(ctx context.Context, args []string, std streams) error {
 
 // newParser returns the parser of the command line. It calls exit after it has printed help, the version, or completions.
 func newParser(ctx context.Context, std streams, exit func(int)) (*kong.Kong, error) {
-	return kong.New(&commands{},
+	return kong.New(&commands{Serve: serveCommand{Addresses: newAddressFlags()}},
 		kong.Name("app"),
 		kong.Description("Locklab runs distributed locks under load and breaks them on purpose."),
 		kong.DefaultEnvars("LAB"),
@@ -192,6 +192,7 @@ func newParser(ctx context.Context, std streams, exit func(int)) (*kong.Kong, er
 			"version": version(), "checks": strings.Join(doctor.Names(), ", "),
 			"versions": strings.Join(versions.DefaultNames(), ","), "allVersions": strings.Join(versions.Names(), ","),
 		},
+		backendVars(),
 		kong.ValueFormatter(formatHelp),
 		kong.Writers(std.out, std.err),
 		kong.Exit(exit),

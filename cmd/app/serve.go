@@ -41,12 +41,10 @@ type serveCommand struct {
 	AddrMap        []string      `placeholder:"FROM=TO" help:"Addresses to dial instead of those that Redis announces, such as 10.66.6.0/24=127.0.0.1 to reach containers from their host (default: as announced)."`
 	Redlock        []string      `placeholder:"HOST:PORT" help:"Addresses of the independent RedLock nodes, at least three; article A4 uses five. Required for v4 (default: none)."`
 	Database       string        `default:"sqlite:locklab.db" placeholder:"sqlite:PATH|mysql:DSN" help:"Database for the orders and for the locks of v5. A DSN is user:password@tcp(host:port)/name."`
-	Zookeeper      []string      `placeholder:"HOST:PORT" help:"Addresses of the servers of a ZooKeeper ensemble. Required for v6 (default: none)."`
-	Etcd           []string      `placeholder:"HOST:PORT" help:"Client addresses of the etcd servers: one, or all of a cluster. Required for v7 (default: none)."`
+	Addresses      addressFlags  `embed:""`
 	EtcdUser       string        `placeholder:"NAME" help:"etcd user, if etcd requires one (default: none)."`
 	EtcdPassword   string        `placeholder:"SECRET" help:"Password of the etcd user (default: none)."`
-	Memcached      []string      `placeholder:"HOST:PORT" help:"Addresses of the Memcached servers, the same for every instance. Required for v8 (default: none)."`
-	Backends       bool          `default:"true" negatable:"" help:"Use --zookeeper, --etcd and --memcached; --no-backends ignores them and leaves out v6, v7 and v8."`
+	Backends       bool          `default:"true" negatable:"" help:"Use ${backendFlags}; --no-backends ignores them and leaves out ${backendVersions}."`
 	Lease          time.Duration `default:"10s" help:"Time until the lock of a dead holder expires. A live holder renews it every third of this time. Keep it shorter than --wait."`
 	Request        time.Duration `placeholder:"2s" help:"Timeout of one request to a lock server, except for RedLock nodes. Must be shorter than two thirds of --lease (default: 2s or a third of --lease, whichever is shorter)."`
 	NodeTimeout    time.Duration `placeholder:"500ms" help:"Timeout of one request to a RedLock node. Must be shorter than two thirds of --lease (default: 500ms or a third of --lease, whichever is shorter)."`
@@ -72,7 +70,7 @@ func (c *serveCommand) validate() error {
 	return cmp.Or(
 		validateAddress("--listen", c.Listen), validateRange("--instance length", len(c.Instance), 0, 64),
 		validateAddresses("--redis", c.Redis), c.validateTopology(), c.validateRedlock(), c.validateDatabase(),
-		validateOptionalAddresses("--zookeeper", c.Zookeeper), c.validateEtcd(), validateOptionalAddresses("--memcached", c.Memcached),
+		c.Addresses.validate(), c.validateEtcdUser(),
 		validateRange("--lease", c.Lease, minLease, maxDuration), c.validateTimeout("--request", c.Request),
 		c.validateTimeout("--node-timeout", c.NodeTimeout), validateRange("--wait", c.Wait, time.Millisecond, maxDuration),
 		validateRange("--order-think", c.OrderThink, 0, maxDuration),
@@ -121,19 +119,11 @@ func (c *serveCommand) validateRedlock() error {
 	return validateAddresses("--redlock", c.Redlock)
 }
 
-func (c *serveCommand) validateEtcd() error {
-	if len(c.Etcd) == 0 {
-		return nil
-	}
-	if (c.EtcdUser == "") != (c.EtcdPassword == "") {
+func (c *serveCommand) validateEtcdUser() error {
+	if len(c.Addresses.of(versions.NameEtcd)) > 0 && (c.EtcdUser == "") != (c.EtcdPassword == "") {
 		return usageErrorf("only one of --etcd-user and --etcd-password is set; set both or neither")
 	}
-	for _, addr := range c.Etcd {
-		if strings.Contains(addr, "/") {
-			return usageErrorf("--etcd has %q; must be host:port, such as 127.0.0.1:2379, without http://", addr)
-		}
-	}
-	return validateAddresses("--etcd", c.Etcd)
+	return nil
 }
 
 // sameServer reports whether two addresses reach the same server, as localhost:1 and 127.0.0.1:1 do. A host that cannot be resolved equals
@@ -195,14 +185,10 @@ func validateAddresses(flag string, list []string) error {
 	return nil
 }
 
-func validateOptionalAddresses(flag string, list []string) error {
-	if len(list) == 0 {
-		return nil
-	}
-	return validateAddresses(flag, list)
-}
-
 func validateAddress(flag, text string) error {
+	if scheme, _, isURL := strings.Cut(text, "://"); isURL {
+		return usageErrorf("%s has %q; must be host:port, without %s://", flag, text, scheme)
+	}
 	_, port, err := net.SplitHostPort(text)
 	if n, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || n == 0 && flag != "--listen" {
 		return usageErrorf("%s is %q; must be host:port with a port up to 65535", flag, text)

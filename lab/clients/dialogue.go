@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -80,6 +81,9 @@ func greet(
 	if claimed := hello.PID; claimed != running.PID() {
 		return d, *hello.Claims, fmt.Errorf("the lab started process %d, and process %d said hello; name the program itself, "+
 			"or start it with exec", running.PID(), claimed)
+	}
+	if _, known := servers.KindNamed(hello.Store); !known {
+		return d, *hello.Claims, fmt.Errorf("store is %q; it must be one of %s", hello.Store, strings.Join(servers.KindNames(), ", "))
 	}
 	return d, *hello.Claims, nil
 }

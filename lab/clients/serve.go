@@ -125,7 +125,7 @@ type holder struct {
 // roles are the roles in which this binary serves the locks of the lab.
 var roles = func() map[holder]string {
 	all := make(map[holder]string)
-	for _, strategy := range protocol.Stores {
+	for _, strategy := range servers.KindNames() {
 		for _, bounded := range []bool{false, true} {
 			h := holder{strategy, bounded}
 			all[h] = servers.Role(fmt.Sprintf("holder %v", h), h.serve)

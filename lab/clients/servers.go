@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"regexp"
@@ -8,7 +9,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"locklab/internal/faultproxy"
 	"locklab/lab"
 	"locklab/lab/servers"
 	"locklab/lockstrategy"
@@ -24,14 +24,10 @@ type Servers struct {
 	Nodes    []*servers.Node // of Redis
 }
 
-// LeaseOf is as short as the servers of a strategy allow, and long enough for a holder on a busy machine to renew it. etcd and
-// Memcached round it up to whole seconds, and ZooKeeper's lock ends after half a session.
+// LeaseOf is as short as the servers of a strategy allow, and long enough for a holder on a busy machine to renew it.
 func LeaseOf(strategy string) time.Duration {
-	switch strategy {
-	case versions.NameZooKeeper, versions.NameEtcd, versions.NameMemcached:
-		return time.Second
-	}
-	return ProcessLease
+	kind, _ := servers.KindNamed(strategy)
+	return cmp.Or(kind.ShortestLease, ProcessLease)
 }
 
 // NeedsOf is what a variant needs to start the servers of a strategy.
@@ -136,12 +132,11 @@ var hostAndPort = regexp.MustCompile(`127\.0\.0\.1:\d+`)
 func (s *Servers) OverProxies() (near *Servers, wires []*servers.Proxy) {
 	copied := *s
 	copied.Addrs = nil
+	kind, _ := servers.KindNamed(s.Strategy)
 	for _, addr := range s.Addrs {
 		w, err := s.Stack.Proxy("wire", hostAndPort.FindString(addr))
 		s.Must(err)
-		if s.Strategy == versions.NameEtcd {
-			w.Control = faultproxy.HTTP2Control
-		}
+		w.Control = kind.Control
 		wires, copied.Addrs = append(wires, w), append(copied.Addrs, hostAndPort.ReplaceAllString(addr, w.Addr))
 	}
 	return &copied, wires

@@ -253,16 +253,6 @@ func TestOurLocksHold(t *testing.T) {
 	}
 }
 
-// Each store of the protocol is a kind of server that a stack starts.
-func TestTheStoresAreKindsOfServers(t *testing.T) {
-	t.Parallel()
-	for _, store := range protocol.Stores {
-		if _, known := servers.KindNamed(store); !known {
-			t.Errorf("a stack starts no %q", store)
-		}
-	}
-}
-
 // hostiles are programs that do not keep to the protocol.
 var hostiles = map[string]func(){
 	"garbage":  func() { fmt.Println("INFO connected") },

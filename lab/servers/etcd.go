@@ -4,11 +4,15 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -26,8 +30,6 @@ type Member struct {
 	peer string // host:port, for the other members
 	data string // its directory
 }
-
-var etcdKind = Kind{Name: "etcd", Program: EtcdServer, start: startEtcd}
 
 func startEtcd(ctx context.Context, s *Stack, n int, _ bool) (Servers, error) {
 	e, err := s.Etcd(ctx, n)
@@ -191,4 +193,26 @@ func (m *Member) ask(ctx context.Context, path string, request, reply any) error
 		return fmt.Errorf("stack: %s answers %s", m.Name, answer.Status)
 	}
 	return json.NewDecoder(answer.Body).Decode(reply)
+}
+
+var receivedByEtcd = regexp.MustCompile(`(?m)^grpc_server_msg_received_total\{.*\} (\S+)$`)
+
+// messagesOfEtcd sums up the messages from clients that the server at an address has received: requests, and messages on streams that stay.
+func messagesOfEtcd(ctx context.Context, addr string) (n int64, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/metrics", nil)
+	if err != nil {
+		return 0, err
+	}
+	request.Close = true // no connection stays
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	for _, m := range receivedByEtcd.FindAllSubmatch(text, -1) {
+		count, failed := strconv.ParseFloat(string(m[1]), 64)
+		n, err = n+int64(count), errors.Join(err, failed)
+	}
+	return n, err
 }

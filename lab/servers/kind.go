@@ -10,13 +10,15 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"locklab/internal/faultproxy"
 )
 
 // Program is what a server needs on this machine.
 type Program struct {
 	Name             string // on the PATH
-	Debian, Homebrew string // its packages; empty: none is known
-	Oldest           string // version with which the lab works; empty: none is known
+	Debian, Homebrew string // its packages; is known
+	Oldest           string // version with which the lab works; is known
 
 	find    func() error  // what is missing; nil: Name is looked for on the PATH
 	version func() string // nil: Name is asked for it
@@ -58,7 +60,7 @@ var (
 // versionWithin bounds a program that does not know the flag, and serves.
 const versionWithin = 5 * time.Second
 
-// Version is that of the program which a stack starts: what it prints; empty: it is not there, or prints none.
+// Version is that of the program which a stack starts: what it prints; is not there, or prints none.
 func (p Program) Version() string {
 	if p.version != nil {
 		return p.version()
@@ -99,18 +101,62 @@ func ProgramNamed(name string) Program {
 	return Program{Name: name}
 }
 
-// Kind is a kind of server that keeps locks.
+// Kind is a kind of server that keeps locks. This table is all that the lab, the tests, the load tests and `app serve` know of it, besides
+// what is in its files here and in package topology.
 type Kind struct {
-	Name     string  // of the strategy, and of the flag of app serve with the addresses
-	Program  Program // what a real server needs
-	Embedded bool    // where that is missing, something in Go takes its place
+	Name     string // of the strategy that is built on it, of the flag with its addresses (--etcd, LAB_ETCD), and in `app lab try`
+	Title    string // "etcd", in tables
+	Flag     string // what that flag takes, for `app serve --help`; flag is in cmd/app/serve.go, because it is no list of addresses
+	Program  Program
+	Embedded bool // where the program is missing, something in Go takes its place
+
+	// ShortestLease is the shortest that a holder on a busy machine keeps by renewal; 0: any.
+	ShortestLease time.Duration
+	// Control is that of the proxies before its servers: [faultproxy.Proxy.Control].
+	Control func(faultproxy.Chunk) bool
 
 	// start starts servers and waits until they serve. n is that of [Stack.Start].
 	start func(ctx context.Context, s *Stack, n int, real bool) (Servers, error)
+	// Requests asks a server how many requests it has had so far, with those that ask. nil: ask Redis itself.
+	Requests func(ctx context.Context, addr string) (int64, error)
 }
 
-// The kinds: each is in the file of its server.
-var kinds = []Kind{redisKind, redLockKind, databaseKind, zooKeeperKind, etcdKind, memcachedKind}
+var kinds = []Kind{
+	{Name: "redis", Title: "Redis", Program: RedisServer, Embedded: true, start: startRedis},
+	{Name: "redlock", Title: "RedLock", Program: RedisServer, Embedded: true, start: startRedLock},
+	{
+		Name: "database", Title: "MariaDB", Program: MariaDBServer, Embedded: true,
+		start: startDatabase, Requests: questionsOfMariaDB,
+	},
+	{
+		Name: "zookeeper", Title: "ZooKeeper", Program: ZooKeeperServer, Flag: "Addresses of the servers of a ZooKeeper ensemble.",
+		ShortestLease: time.Second, // the lock's lease ends after half a session
+		start:         startZooKeeper, Requests: packetsOfZooKeeper,
+	},
+	{
+		Name: "etcd", Title: "etcd", Program: EtcdServer, Flag: "Client addresses of the etcd servers: one, or all of a cluster.",
+		ShortestLease: time.Second, // it rounds up to whole seconds
+		Control:       faultproxy.HTTP2Control,
+		start:         startEtcd, Requests: messagesOfEtcd,
+	},
+	{
+		Name: "memcached", Title: "Memcached", Program: MemcachedServer,
+		Flag:          "Addresses of the Memcached servers, the same for every instance.",
+		ShortestLease: time.Second, // it rounds up to whole seconds
+		start:         startMemcached, Requests: commandsOfMemcached,
+	},
+}
+
+// Kinds returns all kinds of servers that keep locks.
+func Kinds() []Kind { return slices.Clone(kinds) }
+
+// KindNames are the names of all kinds.
+func KindNames() (names []string) {
+	for _, k := range kinds {
+		names = append(names, k.Name)
+	}
+	return names
+}
 
 // KindNamed returns the kind of that name. It reports false when there is none: a strategy may need no server.
 func KindNamed(name string) (Kind, bool) {
@@ -131,9 +177,10 @@ func Missing(kind string) error {
 
 // Servers are those of one kind that were started.
 type Servers struct {
-	Addrs []string // as the flag of app serve has them
-	PIDs  []int    // of their processes; none: a file of SQLite, or containers
-	Nodes []*Node  // of Redis
+	Kind  Kind
+	Addrs []string       // as the flag of app serve has them
+	Each  []*Restartable // none: a file of SQLite
+	Nodes []*Node        // of Redis
 }
 
 // Start starts the servers of a kind, and waits until they serve. n is how many servers of ZooKeeper or etcd: 1, or 3 that elect a leader.
@@ -143,7 +190,9 @@ func (s *Stack) Start(ctx context.Context, kind string, n int, real bool) (Serve
 	if !known {
 		return Servers{}, fmt.Errorf("stack: there is no kind of server %q", kind)
 	}
-	return k.start(ctx, s, n, real)
+	started, err := k.start(ctx, s, n, real)
+	started.Kind = k
+	return started, err
 }
 
 // ServerName is what Start starts as a kind, with its version if that is known: "etcd 3.4.23".
@@ -160,31 +209,20 @@ func ServerName(kind string, real bool) string {
 }
 
 // serversOf are servers that were started.
-func serversOf[S interface {
-	address() string
-	process() (p *Process, is bool)
-}](started ...S) Servers {
+func serversOf[S interface{ restartable() *Restartable }](started ...S) Servers {
 	all := Servers{Addrs: Addrs(started)}
 	for _, s := range started {
-		if p, is := s.process(); is {
-			all.PIDs = append(all.PIDs, p.PID())
-		}
+		all.Each = append(all.Each, s.restartable())
 	}
 	return all
 }
 
 // Addrs are the addresses of servers, for clients.
-func Addrs[S interface{ address() string }](servers []S) (addrs []string) {
+func Addrs[S interface{ restartable() *Restartable }](servers []S) (addrs []string) {
 	for _, s := range servers {
-		addrs = append(addrs, s.address())
+		addrs = append(addrs, s.restartable().Addr)
 	}
 	return addrs
 }
 
-func (r *Restartable) address() string { return r.Addr }
-
-// process is that of a server that runs in no container.
-func (r *Restartable) process() (p *Process, is bool) {
-	p, is = r.Server.(*Process)
-	return p, is
-}
+func (r *Restartable) restartable() *Restartable { return r }

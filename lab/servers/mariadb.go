@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -33,8 +34,6 @@ var MariaDBServer = Program{Name: "mariadbd", Debian: "mariadb-server", Homebrew
 	_, err := exec.LookPath("mariadb-install-db")
 	return cmp.Or(missing, err)
 }}
-
-var databaseKind = Kind{Name: "database", Program: MariaDBServer, Embedded: true, start: startDatabase}
 
 func startDatabase(ctx context.Context, s *Stack, _ int, real bool) (Servers, error) {
 	if !real || MariaDBServer.Missing() != nil {
@@ -156,4 +155,16 @@ func createIn(ctx context.Context, addr, dir string) error {
 	}
 	_, err = admin.ExecContext(ctx, "CREATE DATABASE IF NOT EXISTS "+DatabaseName)
 	return err
+}
+
+// questionsOfMariaDB asks the server at a URL of app serve.
+func questionsOfMariaDB(ctx context.Context, url string) (n int64, err error) {
+	db, err := sql.Open("mysql", strings.TrimPrefix(url, "mysql:"))
+	if err != nil {
+		return 0, err
+	}
+	defer db.Close()
+	var name string
+	err = db.QueryRowContext(ctx, "SHOW GLOBAL STATUS LIKE 'Questions'").Scan(&name, &n)
+	return n, err
 }

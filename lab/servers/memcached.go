@@ -21,8 +21,6 @@ type Memcached struct {
 // MemcachedServer is the program of Memcached.
 var MemcachedServer = Program{Name: "memcached", Debian: "memcached", Homebrew: "memcached"}
 
-var memcachedKind = Kind{Name: "memcached", Program: MemcachedServer, start: startMemcached}
-
 func startMemcached(ctx context.Context, s *Stack, _ int, _ bool) (Servers, error) {
 	m, err := s.Memcached(ctx)
 	if err != nil {
@@ -122,4 +120,17 @@ func reply(server *bufio.ReadWriter) (string, error) {
 	}
 	line, err := server.ReadString('\n')
 	return strings.TrimRight(line, "\r\n"), err
+}
+
+// commandsOfMemcached asks the server at an address. Its cmd_set has add and cas, too.
+func commandsOfMemcached(ctx context.Context, addr string) (n int64, err error) {
+	stats, err := (&Memcached{Restartable{Addr: addr}}).Stats(ctx)
+	for _, command := range []string{"cmd_get", "cmd_set", "cmd_touch", "delete_hits", "delete_misses"} {
+		count, failed := strconv.ParseInt(stats[command], 10, 64)
+		if failed != nil {
+			failed = fmt.Errorf("memcached's stats: %s: %w", command, failed)
+		}
+		n, err = n+count, errors.Join(err, failed)
+	}
+	return n, err
 }

@@ -13,8 +13,6 @@ var RedisServer = Program{Name: "redis-server", Debian: "redis-server", Homebrew
 // RealRedis reports whether a redis-server is on the PATH that is new enough.
 func RealRedis() bool { return RedisServer.Missing() == nil }
 
-var redisKind = Kind{Name: "redis", Program: RedisServer, Embedded: true, start: startRedis}
-
 func startRedis(ctx context.Context, s *Stack, _ int, real bool) (Servers, error) {
 	t, err := s.Topology(ctx, "single", real)
 	if err != nil {
@@ -25,8 +23,6 @@ func startRedis(ctx context.Context, s *Stack, _ int, real bool) (Servers, error
 
 // RedLockNodes is how many independent nodes RedLock has. A4 takes five, and A2's text proposes five.
 const RedLockNodes = 5
-
-var redLockKind = Kind{Name: "redlock", Program: RedisServer, Embedded: true, start: startRedLock}
 
 func startRedLock(ctx context.Context, s *Stack, _ int, real bool) (Servers, error) {
 	nodes, err := s.RedLock(ctx, RedLockNodes, real)

@@ -251,7 +251,7 @@ func TestKindsWithoutTheirPrograms(t *testing.T) {
 	}
 	s, ctx := testenv.Stack(t), testenv.Context(t)
 	servers, err := s.Start(ctx, "database", 1, true)
-	if err != nil || len(servers.PIDs) != 0 || len(servers.Addrs) != 1 || !strings.HasPrefix(servers.Addrs[0], "sqlite:") {
+	if err != nil || len(servers.Each) != 0 || len(servers.Addrs) != 1 || !strings.HasPrefix(servers.Addrs[0], "sqlite:") {
 		t.Errorf("%+v, %v; want a file of SQLite", servers, err)
 	}
 	if _, err := s.Start(ctx, "none", 1, true); err == nil {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -21,8 +22,6 @@ var ZooKeeperServer = Program{Name: "zookeeper", Debian: "zookeeper", Homebrew: 
 	_, err := zooKeeperClasspath()
 	return err
 }, version: zooKeeperVersion}
-
-var zooKeeperKind = Kind{Name: "zookeeper", Program: ZooKeeperServer, start: startZooKeeper}
 
 func startZooKeeper(ctx context.Context, s *Stack, n int, _ bool) (Servers, error) {
 	nodes, err := s.ZooKeeper(ctx, n)
@@ -304,4 +303,15 @@ func ZooKeeperLeader(ctx context.Context, nodes []*ZooKeeperNode) (*ZooKeeperNod
 func (n *ZooKeeperNode) leads(ctx context.Context) (bool, error) {
 	mode, err := n.Mode(ctx)
 	return mode == "leader" || mode == "standalone", err
+}
+
+// packetsOfZooKeeper asks the server at an address.
+func packetsOfZooKeeper(ctx context.Context, addr string) (int64, error) {
+	text, err := (&ZooKeeperNode{Restartable: Restartable{Addr: addr}}).command(ctx, "srvr")
+	if err != nil {
+		return 0, err
+	}
+	_, after, _ := strings.Cut(text, "Received: ")
+	count, _, _ := strings.Cut(after, "\n")
+	return strconv.ParseInt(count, 10, 64)
 }

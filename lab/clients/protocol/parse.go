@@ -65,9 +65,6 @@ var (
 			return err == nil
 		},
 	}
-	store = field{"store", "one of " + strings.Join(Stores, ", "), true, func(a *Answer, raw []byte) bool {
-		return decode(raw, &a.Store) && slices.Contains(Stores, a.Store)
-	}}
 	lease = field{
 		"fixed_lease_ms", fmt.Sprintf("0 or a whole number from %d to %d", shortestLease, longestLease), false,
 		func(a *Answer, raw []byte) (ok bool) {
@@ -84,7 +81,7 @@ var fields = map[Type][]field{
 			ruled(fmt.Sprintf("%d, which this lab speaks", Version)),
 		text("name", func(a *Answer) *string { return &a.Name }),
 		number("pid", 1, math.MaxInt32, func(a *Answer) *int { return &a.PID }),
-		store,
+		text("store", func(a *Answer) *string { return &a.Store }),
 		lease,
 		flag("renews", func(a *Answer) *bool { return &a.Renews }),
 		flag("tokens", func(a *Answer) *bool { return &a.Tokens }),

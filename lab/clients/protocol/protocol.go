@@ -75,7 +75,7 @@ type Claims struct {
 	Protocol int    `json:"protocol"`
 	Name     string `json:"name"`
 	PID      int    `json:"pid"`                        // of the process itself: the lab kills and pauses it
-	Store    string `json:"store"`                      // one of Stores
+	Store    string `json:"store"`                      // a kind of server that the lab starts: Redis, …
 	LeaseMS  int64  `json:"fixed_lease_ms,omitempty"`   // where it does not follow the lab's lease_ms
 	Renews   bool   `json:"renews,omitempty"`           // it renews a grant until the release
 	Tokens   bool   `json:"tokens,omitempty"`           // each grant has a larger fencing token
@@ -86,7 +86,7 @@ type Claims struct {
 	Key string `json:"-"` // Serve sends it with Ready: see Answer.Key. Empty: the program sends the key itself
 }
 
-// The servers that the lab starts for a program.
+// Kinds of servers that the lab starts for a program. It refuses one that it does not know, and names those that it knows.
 const (
 	Redis     = "redis"     // one server
 	RedLock   = "redlock"   // five independent servers of Redis
@@ -95,6 +95,3 @@ const (
 	Etcd      = "etcd"      // one server
 	Memcached = "memcached" // one server
 )
-
-// Stores are their names.
-var Stores = []string{Redis, RedLock, Database, ZooKeeper, Etcd, Memcached}

@@ -205,8 +205,8 @@ func (b *Bench) Describe(form string, reps int) benchfile.Header {
 			}
 		}
 	}
-	for server, s := range b.backends {
-		known[counters[server].name] = s.version
+	for _, s := range b.backends {
+		known[s.Title] = s.Program.Version()
 	}
 	if jars, _ := filepath.Glob(filepath.Join(filepath.Dir(jar), "lib", "redisson-*.jar")); len(jars) > 0 {
 		known["Redisson"] = match(`redisson-(.+)\.jar`, jars[0])
