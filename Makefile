@@ -9,7 +9,7 @@ VULNDB := golang.org/x/vulndb/cmd/indexdb
 STAMP := $(shell .ci/stamp)
 APP := go run -ldflags "-X 'main.stamp=$(STAMP)'" ./cmd/app
 
-.PHONY: help demo test check race doctor images up burst status down jmeter twelve kubernetes kubernetes-test libraries library swarm class interop topologies lint style size mutants cross fuzz model bench scale bench-test microbench readme screenshot faults lab matrix compare pages dist dist-check licences outdated vulnerabilities
+.PHONY: help demo test check race doctor images up burst status down jmeter twelve kubernetes kubernetes-test libraries library swarm class interop topologies lint style size mutants cross fuzz model bench scale bench-test microbench readme screenshot faults lab compare pages results tidy dist dist-check licences outdated vulnerabilities
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -131,15 +131,17 @@ library: ## Test one library, or one test of it, as in: make library NAME=redsyn
 lab: ## Break every lock on purpose and judge the results; LAB="run L03" passes another command than "run --quick"
 	@$(APP) lab $(or $(LAB),run --quick)
 
-matrix: ## Update the matrix of locks and anomalies in README.md and docs/matrix.md from the saved runs
-	@$(APP) lab matrix --write
-
-compare: ## Update the tables of docs/compare.md from the saved runs and the results of make bench
+compare: ## Update the tables of docs/compare.md from docs/experiments/results and the results of make bench
 	@$(APP) lab compare --write
 
-pages: ## Generate docs/experiments, docs/errata.md and the matrix from the code and the saved runs
-	@$(APP) lab pages
-	@$(APP) lab matrix --write
+pages: ## Generate docs/experiments, docs/errata.md and the matrix from the code, the lessons and docs/experiments/results, in seconds; ID=L05 writes the page of one experiment
+	@$(APP) lab pages $(ID)
+
+results: ## Take over new runs from store/ into docs/experiments, and generate the pages; ID=L05 takes over one experiment
+	@$(APP) lab pages --take $(or $(LAB_STORE),store) $(ID)
+
+tidy: ## Run go mod tidy in every module
+	@git ls-files '*go.mod' | while read -r file; do (cd "$$(dirname "$$file")" && go mod tidy) || exit 1; done
 
 dist: ## Build archives for Linux, macOS and Windows with checksums and SBOMs in dist/, and check them (15 minutes the first time)
 	@.ci/licences $(LICENCES) .licences

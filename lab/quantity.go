@@ -22,8 +22,8 @@ const (
 
 // Quantity is what is measured, and in which unit. A page or a check finds a measurement by it.
 type Quantity struct {
-	Name string // as a page names it, behind a unit of time
-	Unit Unit
+	Name string `json:"name"` // as a page names it, behind a unit of time
+	Unit Unit   `json:"unit,omitempty"`
 }
 
 // Of is a quantity in this unit.

@@ -65,8 +65,9 @@ func (r Record) TookBy(variant string) (all time.Duration) {
 // Measured is what was measured of one timeline, of one quantity, in all trials of a variant.
 type Measured struct {
 	Quantity
-	Variant, Timeline string
-	Values            []int64 // sorted; there is at least one
+	Variant  string  `json:"variant"`
+	Timeline string  `json:"timeline"`
+	Values   []int64 `json:"values"` // sorted; there is at least one
 }
 
 // Lowest is the smallest value.

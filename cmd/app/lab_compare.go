@@ -5,19 +5,21 @@ import (
 	"path/filepath"
 
 	"locklab/internal/marked"
+	"locklab/lab"
 	"locklab/lab/claims"
 	"locklab/lab/report/compare"
+	"locklab/lab/report/pages"
 )
 
 type labCompareCommand struct {
 	savedRuns
 	checkout
 	Bench string `default:"loadtest/benchmark/runs.jsonl" placeholder:"FILE" help:"Results file of make bench."`
-	Write bool   `help:"Update the tables in docs/compare.md instead of printing them."`
+	Write bool   `help:"Update the tables in docs/compare.md from docs/experiments/results instead of printing them."`
 }
 
 func (c *labCompareCommand) Run(std streams) error {
-	runs, err := c.load(c.Write)
+	runs, err := c.runs()
 	if err != nil {
 		return err
 	}
@@ -42,6 +44,18 @@ func (c *labCompareCommand) Run(std streams) error {
 	}
 	_, err = fmt.Fprintf(std.out, "Updated %s %s.\n", page, sources)
 	return err
+}
+
+// runs are those that the tables sum up: saved ones, or for the page the committed results.
+func (c *labCompareCommand) runs() ([]lab.Saved, error) {
+	if !c.Write {
+		return c.load()
+	}
+	results, err := pages.Load(c.Dir, claims.All())
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	return pages.Runs(results), nil
 }
 
 // writeParts writes parts into a page. Without a benchmark run, the benchmark tables of the page stay as they are.

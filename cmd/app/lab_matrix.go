@@ -2,39 +2,39 @@ package main
 
 import (
 	"fmt"
-	"path/filepath"
+	"os"
 
-	"locklab/internal/marked"
+	"locklab/lab"
 	"locklab/lab/claims"
 	"locklab/lab/report/matrix"
 )
 
-type labMatrixCommand struct {
-	savedRuns
-	checkout
-	Write bool `help:"Update the matrix in README.md and docs/matrix.md instead of printing it."`
-}
+type labMatrixCommand struct{ savedRuns }
 
 func (c *labMatrixCommand) Run(std streams) error {
-	runs, err := c.load(c.Write)
+	runs, err := c.load()
 	if err != nil {
 		return err
 	}
-	m := matrix.Of(claims.All(), runs)
-	if !c.Write {
-		_, err := fmt.Fprintf(std.out, "%sNext: %s lab run --quick\n", m.Text(screen(std.out)), self())
-		return err
-	}
-	readme, page := filepath.Join(c.Dir, "README.md"), filepath.Join(c.Dir, "docs", "matrix.md")
-	for _, part := range []struct{ page, name, text string }{
-		{readme, "matrix", m.Narrow("docs/", "v3", "v4")},
-		{page, "matrix", m.Whole()},
-		{page, "details", m.Details("")},
-	} {
-		if err := marked.Update(part.page, part.name, part.text); err != nil {
-			return unavailable(err)
-		}
-	}
-	_, err = fmt.Fprintf(std.out, "Updated %s and %s from %d saved runs.\n", readme, page, len(runs))
+	_, err = fmt.Fprintf(std.out, "%sNext: %s lab run --quick\n", matrix.Of(claims.All(), runs).Text(screen(std.out)), self())
 	return err
+}
+
+// savedRuns has the flag of commands that sum saved runs up.
+type savedRuns struct {
+	Store string `default:"store" env:"LAB_STORE" placeholder:"FOLDER" help:"Folder that contains the saved runs."`
+}
+
+// load returns the newest run of each experiment, judged again. A store that does not exist has no runs.
+func (s savedRuns) load() (all []lab.Saved, err error) {
+	switch info, err := os.Stat(s.Store); {
+	case err != nil && !os.IsNotExist(err):
+		return nil, unavailable(err)
+	case err == nil && !info.IsDir():
+		return nil, unavailable(fmt.Errorf("%s is not a folder of saved runs", s.Store))
+	}
+	for _, dir := range lab.Runs(s.Store) {
+		all = append(all, claims.All().Rejudge(dir))
+	}
+	return all, nil
 }

@@ -2,12 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"locklab/lab"
 	"locklab/lab/claims"
@@ -15,61 +11,60 @@ import (
 )
 
 type labPagesCommand struct {
-	savedRuns
-	Out string `default:"docs" env:"LAB_DOCS" placeholder:"FOLDER" help:"Folder to write the pages to."`
+	IDs  []string `arg:"" optional:"" name:"id" completion-predictor:"experiment" help:"Ids of the experiments whose pages to write (default: all). The pages about all experiments are always written."`
+	Take string   `placeholder:"FOLDER" help:"First take over the newest runs in this folder of saved runs: the results and drawings of runs that are newer than docs/experiments/results. If a run is inconclusive, nothing is written."`
+	checkout
 }
 
-// Run writes the pages, unless a page would lose a result that it shows.
+// Run writes the pages from the committed results.
 func (c *labPagesCommand) Run(ctx context.Context, std streams) error {
 	all := claims.All()
-	runs, err := c.load(true)
+	var chosen []string
+	for _, id := range c.IDs {
+		e, err := all.Find(id)
+		if err != nil {
+			return usageErrorf("%w", err)
+		}
+		chosen = append(chosen, e.ID)
+	}
+	leftOut := func(id string) bool { return len(chosen) > 0 && !slices.Contains(chosen, id) }
+	if c.Take != "" {
+		if err := c.take(ctx, std, leftOut); err != nil {
+			return err
+		}
+	}
+	made, err := pages.Generate(c.Dir, all)
 	if err != nil {
-		return err
-	}
-	if lost := pages.Losing(c.Out, all, runs); len(lost) > 0 {
-		return unavailable(fmt.Errorf("nothing was written, because pages would lose results; first run %s lab run %s --out %s",
-			self(), strings.Join(lost, " "), c.Store))
-	}
-	made, err := pages.All(ctx, all, runs)
-	switch {
-	case ctx.Err() != nil:
-		return commandError(ctx, err, "nothing was written")
-	case errors.Is(err, pages.ErrContradicted):
-		return exitError{exitUnexpected, err}
-	case err != nil:
-		return err
-	}
-	if err := pages.Write(c.Out, made); err != nil {
 		return unavailable(err)
 	}
-	_, err = fmt.Fprintf(std.out, "Wrote %d pages and pictures to %s and %s from %d saved runs.\n",
-		len(made), c.Out, filepath.Join(c.Out, "experiments"), len(runs))
+	for _, e := range all {
+		if leftOut(e.ID) {
+			delete(made, pages.PageOf(e.ID))
+		}
+	}
+	changed, err := pages.Write(c.Dir, made)
+	if err != nil {
+		return unavailable(err)
+	}
+	_, err = fmt.Fprintf(std.out, "Changed %d of %d generated files.\n", changed, len(made))
 	return err
 }
 
-// savedRuns has the flag of commands that make pages from saved runs.
-type savedRuns struct {
-	Store string `default:"store" env:"LAB_STORE" placeholder:"FOLDER" help:"Folder that contains the saved runs."`
-}
-
-// load returns the newest run of each experiment, judged again. A store that does not exist has no runs. If mustHave is set, that is an
-// error: pages without runs would lose the results of earlier ones.
-func (s savedRuns) load(mustHave bool) (all []lab.Saved, err error) {
-	switch info, err := os.Stat(s.Store); {
-	case err != nil && !os.IsNotExist(err):
-		return nil, unavailable(err)
-	case err == nil && !info.IsDir():
-		return nil, unavailable(fmt.Errorf("%s is not a folder; set --store to a folder with saved runs", s.Store))
+// take makes new runs the committed results.
+func (c *labPagesCommand) take(ctx context.Context, std streams, leftOut func(id string) bool) error {
+	runs, err := savedRuns{c.Take}.load()
+	if err != nil {
+		return err
 	}
-	for _, dir := range lab.Runs(s.Store) {
-		all = append(all, claims.All().Rejudge(dir))
+	runs = slices.DeleteFunc(runs, func(r lab.Saved) bool { return leftOut(r.Experiment.ID) })
+	if len(runs) == 0 {
+		return unavailable(fmt.Errorf("nothing was written: %s has no saved run to take over; first run %s lab run --all --out %[1]s",
+			c.Take, self()))
 	}
-	usable := func(run lab.Saved) bool { // s.Store may be the folder of a single run
-		return run.Record.Experiment != "" && filepath.Dir(filepath.Dir(run.Dir)) == filepath.Clean(s.Store)
+	taken, err := pages.Take(ctx, c.Dir, runs)
+	if err != nil {
+		return commandError(ctx, fmt.Errorf("nothing was written: %w", err), "nothing was written")
 	}
-	if mustHave && !slices.ContainsFunc(all, usable) {
-		return nil, unavailable(fmt.Errorf("nothing was written: %s has no saved runs; "+
-			"run %s lab run --all --out %[1]s, or set --store to another folder", s.Store, self()))
-	}
-	return all, nil
+	_, err = fmt.Fprintf(std.out, "Took over %d of %d runs from %s.\n", taken, len(runs), c.Take)
+	return err
 }

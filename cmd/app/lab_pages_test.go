@@ -1,33 +1,25 @@
 package main
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"locklab/lab/testenv"
 )
 
-// Without runs nothing is written, because pages would lose the results of earlier runs.
-func TestPagesNeedRuns(t *testing.T) {
+// A new run is taken over with --take, and its page is written; the pages of other experiments are not. Where there is no run to take,
+// nothing is written.
+func TestPagesTakeRuns(t *testing.T) {
 	t.Parallel()
-	testenv.Slow(t)
 	dir := t.TempDir()
-	store, file, empty, damaged := filepath.Join(dir, "store"), filepath.Join(dir, "README.md"), filepath.Join(dir, "empty"),
-		filepath.Join(dir, "damaged")
-	const before = "<!-- matrix: x -->\n<!-- /matrix -->\n"
-	for _, made := range []string{empty, filepath.Join(damaged, "L03-foreign-unlock", "latest"), filepath.Join(dir, "docs", "experiments")} {
-		if err := os.MkdirAll(made, 0o700); err != nil {
+	store, empty := filepath.Join(dir, "store"), filepath.Join(dir, "empty")
+	const before = "<!-- matrix: x -->\n<!-- /matrix -->\n<!-- details: x -->\n<!-- /details -->\n"
+	for _, made := range []string{empty, filepath.Join(dir, "docs")} {
+		if err := os.Mkdir(made, 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
-	page := filepath.Join(dir, "docs", "experiments", "README.md")
-	for _, name := range []string{
-		file, page, filepath.Join(dir, "docs", "matrix.md"),
-		filepath.Join(damaged, "L03-foreign-unlock", "latest", "run.json"),
-	} {
+	for _, name := range []string{filepath.Join(dir, "README.md"), filepath.Join(dir, "docs", "matrix.md")} {
 		if err := os.WriteFile(name, []byte(before), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -35,29 +27,38 @@ func TestPagesNeedRuns(t *testing.T) {
 	if got := labRun(t, "L10", "--embedded", "--trials=1", "--out="+store); got.code != exitOK {
 		t.Fatalf("exit %d: %s", got.code, got.err)
 	}
-	one := filepath.Join(store, "L10-set-without-nx")
-	for wrong, want := range map[string]string{
-		filepath.Join(dir, "missing"): "lab run --all --out " + filepath.Join(dir, "missing"), empty: "no saved runs",
-		damaged: "no saved runs",
-		file:    "not a folder", one: "no saved runs", filepath.Join(one, "latest"): "no saved runs",
-	} {
-		wantSentence(t, app(t.Context(), "lab", "pages", "--store="+wrong, "--out="+filepath.Join(dir, "docs")), exitUnavailable, wrong, want,
-			"--store")
-		wantSentence(t, app(t.Context(), "lab", "matrix", "--write", "--store="+wrong, "--dir="+dir), exitUnavailable, wrong, want, "--store")
+	pages := func(args ...string) output {
+		return app(t.Context(), append([]string{"lab", "pages", "--dir=" + dir}, args...)...)
 	}
-	picture := filepath.Join(dir, "docs", "experiments", "img", "L03-foreign-unlock-1.svg")
-	if err := errors.Join(os.MkdirAll(filepath.Dir(picture), 0o700), os.WriteFile(picture, nil, 0o600)); err != nil {
-		t.Fatal(err)
+	missing := filepath.Join(dir, "missing")
+	wantSentence(t, pages("--take="+missing), exitUnavailable, missing, "nothing was written", "lab run --all --out "+missing)
+	wantSentence(t, pages("--take="+empty), exitUnavailable, empty, "nothing was written")
+	wantSentence(t, pages("--take="+store, "L03"), exitUnavailable, store, "nothing was written")
+	wantSentence(t, pages("--take="+filepath.Join(dir, "README.md")), exitUnavailable, "not a folder")
+	wantSentence(t, pages("L99"), exitUsage, "L99")
+	if got := pages("--take="+store, "L10"); got.code != exitOK || !strings.Contains(got.out, "Took over 1 of 1 runs") {
+		t.Fatalf("exit %d: %s%s", got.code, got.err, got.out)
 	}
-	wantSentence(t, app(t.Context(), "lab", "pages", "--store="+store, "--out="+filepath.Join(dir, "docs")), exitUnavailable, store,
-		"lab run L03-foreign-unlock --out ", "nothing was written")
-	for _, name := range []string{file, page, filepath.Join(dir, "docs", "matrix.md")} {
-		if text, err := os.ReadFile(name); err != nil || string(text) != before {
-			t.Errorf("%s was written: %v\n%s", name, err, text)
-		}
+	written, err := filepath.Glob(filepath.Join(dir, "docs", "experiments", "*.md"))
+	if err != nil || len(written) != 2 {
+		t.Errorf("wrote %q, %v", written, err)
 	}
+	page, err := os.ReadFile(filepath.Join(dir, "docs", "experiments", "L10-set-without-nx.md"))
+	if err != nil || !strings.Contains(string(page), "Verdict: **as predicted**") {
+		t.Errorf("%v:\n%s", err, page)
+	}
+	if got := pages("L10"); got.code != exitOK || !strings.HasPrefix(got.out, "Changed 0 of ") {
+		t.Errorf("the pages are not current: exit %d: %s%s", got.code, got.err, got.out)
+	}
+}
+
+// app lab matrix sums up what is saved, and says so where nothing is.
+func TestMatrixWithoutRuns(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := writeTemp(t, "a poem")
 	wantSentence(t, app(t.Context(), "lab", "matrix", "--store="+file), exitUnavailable, file, "not a folder")
-	if got := app(t.Context(), "lab", "matrix", "--store="+empty); got.code != exitOK || !strings.Contains(got.out, "no saved run") {
+	if got := app(t.Context(), "lab", "matrix", "--store="+dir); got.code != exitOK || !strings.Contains(got.out, "no saved run") {
 		t.Errorf("exit %d: %s%s", got.code, got.err, got.out)
 	}
 }

@@ -18,17 +18,26 @@ func Update(page, name, block string) error {
 
 // UpdateAll replaces blocks of a page by their names: all of them, or none when a marker is missing.
 func UpdateAll(page string, blocks map[string]string) error {
-	text, err := os.ReadFile(page)
+	text, err := Updated(page, blocks)
 	if err != nil {
 		return err
+	}
+	return os.WriteFile(page, text, 0o644)
+}
+
+// Updated returns the text of a page with these blocks, as [UpdateAll] writes it.
+func Updated(page string, blocks map[string]string) ([]byte, error) {
+	text, err := os.ReadFile(page)
+	if err != nil {
+		return nil, err
 	}
 	replaced := string(text)
 	for name, block := range blocks {
 		if replaced, err = replace(replaced, name, block); err != nil {
-			return fmt.Errorf("%s: %w", page, err)
+			return nil, fmt.Errorf("%s: %w", page, err)
 		}
 	}
-	return os.WriteFile(page, []byte(replaced), 0o644)
+	return []byte(replaced), nil
 }
 
 // Stale returns the names of the blocks that are different on the page.

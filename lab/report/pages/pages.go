@@ -1,11 +1,10 @@
-// Package pages writes the documents that are generated from the experiments and their saved runs. There is a page for each
-// experiment with its pictures, an index, and the errata of the articles. The lesson of a page is the experiment's own file.
-// Everything else comes from the code and a run.
+// Package pages writes the documents that are generated from the experiments and their committed results: a page for each experiment, an
+// index, the errata of the articles, and the tables of the matrix. The lesson of a page is the experiment's own file. Everything else
+// comes from the code and the result. A result and its drawings are made from a saved run, once: see [Take].
 package pages
 
 import (
 	"bytes"
-	"context"
 	"embed"
 	"errors"
 	"fmt"
@@ -21,6 +20,7 @@ import (
 	"locklab/lab"
 	"locklab/lab/claims"
 	"locklab/lab/report/html"
+	"locklab/lab/report/matrix"
 	"locklab/lab/report/outcome"
 )
 
@@ -28,13 +28,11 @@ import (
 var sources embed.FS
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"cell":     cell,
-	"inline":   inline,
-	"fenced":   fenced,
-	"group":    claims.Group,
-	"title":    title,
-	"evidence": evidence,
-	"best":     best,
+	"cell":   cell,
+	"inline": inline,
+	"fenced": fenced,
+	"group":  claims.Group,
+	"title":  title,
 	"starts": func(all []page) []page {
 		return slices.DeleteFunc(slices.Clone(all), func(p page) bool { return !p.Experiment.Start })
 	},
@@ -51,72 +49,88 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"generated": func() string { return "<!-- written by `make pages` from the code and a saved run; do not edit -->" },
 }).ParseFS(sources, "*.md.tmpl"))
 
-// page is an experiment with its newest run, if there is one.
+// page is an experiment with its result, if there is one.
 type page struct {
-	Experiment    lab.Experiment
-	Saved         bool
-	Record        lab.Record
-	Judgement     lab.Judgement
-	Interleavings []lab.Explored
-	Pictures      []picture // of each outcome one
-	Others        []picture // the table links them
-	Curve         string    // the file of its curve, below the folder of the pages; empty: it has none
-	Before, After string    // ids of the experiments beside it; empty: there is none
+	Result
+	Pictures      []picture
+	Curve         string // the file of its curve, below the folder of the pages; empty: it has none
+	Before, After string // ids of the experiments beside it; empty: there is none
 	links         references
 }
 
 // Seconds is how long the experiment takes on a quiet machine, as `app lab list` says. How long its run took stands below the run.
 func (p page) Seconds() int { return max(1, int(math.Round(p.Experiment.Takes.Seconds()))) }
 
-// Named is the name of a variant, with a link to its drawing if the page does not show it.
-func (p page) Named(variant string) string {
-	for _, other := range p.Others {
-		if other.Name == variant {
-			return fmt.Sprintf("[%s](%s)", strings.NewReplacer("[", `\[`, "]", `\]`).Replace(cell(variant)), other.File)
-		}
-	}
-	return cell(variant)
-}
-
-// All makes the pages and their pictures, by their path below docs. It tries every interleaving of the locks' steps for them,
-// which ends with ctx.
-func All(ctx context.Context, all []lab.Experiment, runs []lab.Saved) (map[string][]byte, error) {
-	interleavings, err := exploreInterleavings(ctx, all)
+// Generate makes what `make pages` writes, by its path below root, which is the folder of the checkout. It reads the committed results, and
+// the two pages that have the matrix between markers. A file that belongs to no experiment any more has no text: see [Write].
+func Generate(root string, all []lab.Experiment) (map[string][]byte, error) {
+	results, err := Load(root, all)
 	if err != nil {
 		return nil, err
 	}
+	made, err := render(results)
+	if err != nil {
+		return nil, err
+	}
+	m := matrix.Of(all, Runs(results))
+	for name, blocks := range map[string]map[string]string{
+		"README.md":                        {"matrix": m.Narrow("docs/", "v3", "v4")},
+		filepath.Join("docs", "matrix.md"): {"matrix": m.Whole(), "details": m.Details("")},
+	} {
+		if made[name], err = marked.Updated(filepath.Join(root, name), blocks); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range leftOver(root, results, made) {
+		made[name] = nil
+	}
+	return made, nil
+}
+
+// leftOver are the files in the folders of the pages that no page and no result needs.
+func leftOver(root string, results []Result, made map[string][]byte) (names []string) {
+	needed := make(map[string]bool)
+	for _, r := range results {
+		needed[resultOf(r.Experiment.ID)] = true
+		for _, p := range r.pictures() {
+			needed[filepath.Join(folder, p.File)] = true
+		}
+	}
+	for _, pattern := range []string{PageOf("*"), resultOf("*"), filepath.Join(folder, images, "*.svg")} {
+		there, _ := filepath.Glob(filepath.Join(root, pattern)) // the patterns are ours
+		for _, name := range there {
+			if name, err := filepath.Rel(root, name); err == nil && made[name] == nil && !needed[name] {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// render makes the pages of experiments, their index and the errata.
+func render(results []Result) (map[string][]byte, error) {
 	made := make(map[string][]byte)
 	var list []page
-	for n, e := range all {
-		p := page{Experiment: e, Interleavings: interleavings[e.ID], links: referencesTo(all)}
-		p.Before, p.After = neighbours(all, n)
-		if i := slices.IndexFunc(runs, func(s lab.Saved) bool { return s.Judgement.Experiment == e.ID }); i >= 0 {
-			p.Saved, p.Record, p.Judgement = true, runs[i].Record, runs[i].Judgement
-			drawn, err := pictures(p)
-			if err != nil {
-				return nil, err
-			}
-			p.Pictures, p.Others = onePerOutcome(drawn)
-			svg, err := html.CurveSVG(runs[i])
-			if err != nil {
-				return nil, err
-			}
-			if svg != nil {
-				p.Curve = images + "/" + e.ID + "-curve.svg"
-				made[filepath.Join("experiments", p.Curve)] = svg
-			}
+	for n, r := range results {
+		p := page{Result: r, Pictures: r.pictures(), links: referencesTo(results)}
+		p.Before, p.After = neighbours(results, n)
+		curve, err := html.CurveSVG(r.run())
+		if err != nil {
+			return nil, err
 		}
-		for _, drawn := range slices.Concat(p.Pictures, p.Others) {
-			made[filepath.Join("experiments", drawn.File)] = drawn.svg
+		if curve != nil {
+			p.Curve = images + "/" + r.Experiment.ID + "-curve.svg"
+			made[filepath.Join(folder, p.Curve)] = curve
 		}
 		list = append(list, p)
-		err = errors.Join(err, add(made, path(e.ID), "experiment.md.tmpl", p))
+		if err := add(made, PageOf(r.Experiment.ID), "experiment.md.tmpl", p); err != nil {
+			return nil, err
+		}
 	}
-	err = errors.Join(err,
-		add(made, path("README"), "index.md.tmpl", list),
-		add(made, "errata.md", "errata.md.tmpl", map[string]any{"Pages": list, "Others": errata}),
+	return made, errors.Join(
+		add(made, PageOf("README"), "index.md.tmpl", list),
+		add(made, filepath.Join("docs", "errata.md"), "errata.md.tmpl", map[string]any{"Pages": list, "Others": errata}),
 	)
-	return made, err
 }
 
 // verdicts counts them, and names the experiments that are not as predicted.
@@ -125,7 +139,7 @@ func verdicts(all []page) string {
 	var parts []string
 	for _, p := range all {
 		switch {
-		case !p.Saved:
+		case !p.Saved():
 			parts = append(parts, lab.Number(p.Experiment.ID)+" not run yet")
 		case p.Judgement.Verdict == lab.AsExpected:
 			expected++
@@ -137,18 +151,21 @@ func verdicts(all []page) string {
 }
 
 // neighbours are the ids of the experiments before and after one; empty: there is none.
-func neighbours(all []lab.Experiment, n int) (before, after string) {
+func neighbours(all []Result, n int) (before, after string) {
 	if n > 0 {
-		before = all[n-1].ID
+		before = all[n-1].Experiment.ID
 	}
 	if n+1 < len(all) {
-		after = all[n+1].ID
+		after = all[n+1].Experiment.ID
 	}
 	return before, after
 }
 
-// path is where the page of an experiment is, below docs.
-func path(id string) string { return filepath.Join("experiments", id+".md") }
+// folder has the pages of the experiments, below the root of the checkout.
+var folder = filepath.Join("docs", "experiments")
+
+// PageOf is where the page of an experiment is, below the root of the checkout.
+func PageOf(id string) string { return filepath.Join(folder, id+".md") }
 
 func add(made map[string][]byte, name, source string, data any) error {
 	var text bytes.Buffer
@@ -159,46 +176,25 @@ func add(made map[string][]byte, name, source string, data any) error {
 	return nil
 }
 
-// Write writes the pages and pictures below docs, and removes the pictures of earlier runs.
-func Write(docs string, made map[string][]byte) error {
-	if err := os.MkdirAll(filepath.Join(docs, "experiments", images), 0o755); err != nil {
-		return err
-	}
-	for _, name := range below(docs, filepath.Join("experiments", images, "*.svg")) {
-		if made[name] == nil {
-			if err := os.Remove(filepath.Join(docs, name)); err != nil {
-				return err
-			}
+// Write writes the files below root that are new or different, removes those without a text, and says how many it changed.
+func Write(root string, files map[string][]byte) (changed int, err error) {
+	for name, text := range files {
+		name = filepath.Join(root, name)
+		before, err := os.ReadFile(name)
+		switch {
+		case text == nil:
+			err = os.Remove(name)
+		case err == nil && bytes.Equal(before, text):
+			continue
+		default:
+			err = errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, text, 0o644))
 		}
-	}
-	for name, text := range made {
-		if err := os.WriteFile(filepath.Join(docs, name), text, 0o644); err != nil {
-			return err
+		if err != nil {
+			return changed, err
 		}
+		changed++
 	}
-	return nil
-}
-
-// Losing returns the experiments without a run among runs whose pages below docs have pictures, and would lose them.
-func Losing(docs string, all []lab.Experiment, runs []lab.Saved) (ids []string) {
-	for _, e := range all {
-		of := func(s lab.Saved) bool { return s.Record.Experiment == e.ID }
-		if !slices.ContainsFunc(runs, of) && len(below(docs, filepath.Join("experiments", images, e.ID+"-*.svg"))) > 0 {
-			ids = append(ids, e.ID)
-		}
-	}
-	return ids
-}
-
-// below is the files below docs that match a pattern, by their path below docs.
-func below(docs, pattern string) (names []string) {
-	there, _ := filepath.Glob(filepath.Join(docs, pattern)) // the patterns are ours
-	for _, name := range there {
-		if name, err := filepath.Rel(docs, name); err == nil {
-			names = append(names, name)
-		}
-	}
-	return names
+	return changed, nil
 }
 
 // title is the title of an experiment's page: "L01 · No expiry".

@@ -1,9 +1,7 @@
 package pages
 
 import (
-	"bytes"
-	"errors"
-	"io/fs"
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -51,14 +49,40 @@ func example() (lab.Experiment, lab.Saved) {
 	return e, lab.Saved{Experiment: e, Record: r, Judgement: e.Judge(r)}
 }
 
+// generate takes runs over in an empty checkout, and returns its pages and drawings.
+func generate(ctx context.Context, t *testing.T, all []lab.Experiment, runs ...lab.Saved) map[string][]byte {
+	t.Helper()
+	root := t.TempDir()
+	if taken, err := Take(ctx, root, runs); err != nil || taken != len(runs) {
+		t.Fatalf("took %d of %d runs: %v", taken, len(runs), err)
+	}
+	results, err := Load(root, all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := render(results)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range results {
+		for _, p := range r.pictures() {
+			name := filepath.Join(folder, p.File)
+			if made[name], err = os.ReadFile(filepath.Join(root, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return made
+}
+
 func TestPages(t *testing.T) {
 	e, s := example()
-	made, err := All(t.Context(), []lab.Experiment{e}, []lab.Saved{s})
-	if err != nil || len(made) != 5 {
-		t.Fatalf("%d pages and pictures, %v", len(made), err)
+	made := generate(t.Context(), t, []lab.Experiment{e}, s)
+	if len(made) != 5 {
+		t.Fatalf("%d pages and pictures", len(made))
 	}
 	for name, all := range map[string][]string{
-		"experiments/L03-foreign-unlock.md": {
+		"docs/experiments/L03-foreign-unlock.md": {
 			"# L03 · Foreign unlock\n", "The claim. Verdict: **as predicted**. The machine was 2.5 times slower than a quiet one",
 			"**A2.** What is said.", "How it goes.",
 			"**Where our result differs from A2.** What | is wrong.", "## Known from elsewhere\n\nSaid by https://example.org.\n",
@@ -74,12 +98,12 @@ func TestPages(t *testing.T) {
 			"grant token 1795336135749408 · key lock", "app lab run L03 --seed 9",
 			"9.0 s long, seed 9.", "Locklab abc on linux; Redis: miniredis",
 		},
-		"experiments/README.md": {
+		"docs/experiments/README.md": {
 			"## L · anatomy of a Redis lock", "- [L03 · Foreign unlock](L03-foreign-unlock.md)",
 			"| [L03-foreign-unlock](L03-foreign-unlock.md) **start here** | medium | 2 | What happens? | A2 | nothing |",
 			"The runs of these pages: 1 as predicted.",
 		},
-		"errata.md": {
+		"docs/errata.md": {
 			"| A2 | What \\| is wrong | line 7: `del` | [L03-foreign-unlock](experiments/L03-foreign-unlock.md) |\n",
 			"# Where our results differ from the articles", "| there is nothing to run |",
 		},
@@ -90,7 +114,7 @@ func TestPages(t *testing.T) {
 			}
 		}
 	}
-	if page := string(made["errata.md"]); strings.Count(page, "\n| A") != len(errata)+1 {
+	if page := string(made["docs/errata.md"]); strings.Count(page, "\n| A") != len(errata)+1 {
 		t.Errorf("an erratum is missing, or there twice:\n%s", page)
 	}
 }
@@ -99,12 +123,9 @@ func TestPages(t *testing.T) {
 func TestPagesFoldTheAnswers(t *testing.T) {
 	e, s := example()
 	e.Choices, e.Why, e.Fix, e.Limits, e.Next = []string{"(a) This."}, "because", "f", "l", "n"
-	made, err := All(t.Context(), []lab.Experiment{e}, []lab.Saved{s})
-	if err != nil {
-		t.Fatal(err)
-	}
+	made := generate(t.Context(), t, []lab.Experiment{e}, s)
 	depth, open := 0, ""
-	for line := range strings.Lines(string(made[path(e.ID)])) {
+	for line := range strings.Lines(string(made[PageOf(e.ID)])) {
 		depth += strings.Count(line, "<details>") - strings.Count(line, "</details>")
 		if depth < 0 || depth > 1 {
 			t.Fatalf("the folds do not match: %s", line)
@@ -134,12 +155,10 @@ func TestPagesFoldTheAnswers(t *testing.T) {
 // The parts of a page come in the order in which a reader learns, and a part without a text is left out.
 func TestPagesTeachInOrder(t *testing.T) {
 	e, s := example()
+	runs := []lab.Saved{s}
 	parts := func() (titles []string) {
-		made, err := All(t.Context(), []lab.Experiment{e}, []lab.Saved{s})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for line := range strings.Lines(string(made[path(e.ID)])) {
+		made := generate(t.Context(), t, []lab.Experiment{e}, runs...)
+		for line := range strings.Lines(string(made[PageOf(e.ID)])) {
 			if title, is := strings.CutPrefix(line, "## "); is {
 				titles = append(titles, strings.TrimSpace(title))
 			}
@@ -158,7 +177,7 @@ func TestPagesTeachInOrder(t *testing.T) {
 	if got := parts(); !slices.Equal(got, want) {
 		t.Errorf("got %q", got)
 	}
-	e.Says, e.Errata, e.Elsewhere, s = "", nil, "", lab.Saved{}
+	e.Says, e.Errata, e.Elsewhere, runs = "", nil, "", nil
 	if got := parts(); !slices.Equal(got, append(want[:7:7], "Try next", "Reproduce")) {
 		t.Errorf("without a run and without articles: %q", got)
 	}
@@ -174,42 +193,22 @@ func TestPagesOfPartOfARun(t *testing.T) {
 	s.Judgement = e.Judge(s.Record)
 	unsaved, unexpected, void := e, e, s
 	unsaved.ID, unexpected.ID = "L04-shared-value", "L05-lease-overrun"
-	void.Judgement.Experiment, void.Judgement.Verdict = unexpected.ID, lab.Unexpected
-	made, err := All(t.Context(), []lab.Experiment{e, unsaved, unexpected}, []lab.Saved{s, void})
-	if err != nil {
-		t.Fatal(err)
-	}
-	page := string(made[path(e.ID)])
+	s.Experiment, void.Experiment, void.Record.Experiment, void.Judgement.Verdict = e, unexpected, unexpected.ID, lab.Unexpected
+	made := generate(t.Context(), t, []lab.Experiment{e, unsaved, unexpected}, s, void)
+	page := string(made[PageOf(e.ID)])
 	wantIn(t, page, "| DEL | violation | SET NX PX | left out |  | |\n")
 	if strings.Contains(page, "machine needed") || strings.Contains(page, "as fast as") {
 		t.Error("a quiet machine is mentioned")
 	}
-	wantIn(t, string(made[path("README")]),
+	wantIn(t, string(made[PageOf("README")]),
 		"The runs of these pages: 1 as predicted, L04 not run yet, L05 unexpected.", "| nothing; some variants: etcd |")
 }
 
-// A name may have the signs of a link.
-func TestNamesOfVariantsAreText(t *testing.T) {
-	p := page{Others: []picture{{VariantJudgement: lab.VariantJudgement{Name: "a[1]|b"}, File: "img/x.svg"}}}
-	if got := p.Named("a[1]|b"); got != `[a\[1\]\|b](img/x.svg)` {
-		t.Error(got)
-	}
-}
-
-// The page of an experiment without a run says so. After an interrupted run the page says why it shows nothing.
-func TestPagesOfWhatShowsNothing(t *testing.T) {
-	e, s := example()
-	s.Record.Interrupted = true
-	s.Judgement = e.Judge(s.Record)
-	for says, runs := range map[string][]lab.Saved{
-		"No run of it is saved yet.":                     nil,
-		"Verdict: **inconclusive**: it was interrupted.": {s},
-	} {
-		made, err := All(t.Context(), []lab.Experiment{e}, runs)
-		if err != nil || !strings.Contains(string(made[path(e.ID)]), says) {
-			t.Errorf("%v: no %q in\n%s", err, says, made[path(e.ID)])
-		}
-	}
+// The page of an experiment without a run says so.
+func TestPageWithoutARun(t *testing.T) {
+	e, _ := example()
+	made := generate(t.Context(), t, []lab.Experiment{e})
+	wantIn(t, string(made[PageOf(e.ID)]), "No run of it is saved yet.")
 }
 
 func TestText(t *testing.T) {
@@ -221,47 +220,5 @@ func TestText(t *testing.T) {
 	}
 	if got := fenced("\n```\na\x1b\n"); got != "'''\na\uFFFD" {
 		t.Errorf("%q", got)
-	}
-}
-
-// A picture of an earlier run is removed, and nothing else is. Before that an experiment without a run is named, if it would lose one.
-func TestWriteLeavesOnlyPicturesOfTheseRuns(t *testing.T) {
-	e, s := example()
-	docs := t.TempDir()
-	made, err := All(t.Context(), []lab.Experiment{e}, []lab.Saved{s})
-	if err != nil {
-		t.Fatal(err)
-	}
-	stale, other := filepath.Join(docs, "experiments", images, "L99-old.svg"), filepath.Join(docs, "experiments", "L99-old.md")
-	err = errors.Join(os.MkdirAll(filepath.Dir(stale), 0o700), os.WriteFile(stale, nil, 0o600), os.WriteFile(other, nil, 0o600))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := Write(docs, made); err != nil {
-		t.Fatal(err)
-	}
-	without := e // its page and pictures
-	without.ID = "L99"
-	all := []lab.Experiment{e, without}
-	if lost, none := Losing(docs, all, nil), Losing(docs, all, []lab.Saved{s}); !slices.Equal(lost, []string{e.ID}) || none != nil {
-		t.Errorf("without a run these lose pictures: %q, and with one: %q", lost, none)
-	}
-	if _, err := os.Stat(stale); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a picture of an earlier run is left: %v", err)
-	}
-	if _, err := os.Stat(other); err != nil {
-		t.Error(err)
-	}
-	for name, text := range made {
-		if written, err := os.ReadFile(filepath.Join(docs, name)); err != nil || !bytes.Equal(written, text) {
-			t.Errorf("%s is not written: %v", name, err)
-		}
-	}
-}
-
-func wantSays(t *testing.T, err error, says string) {
-	t.Helper()
-	if err == nil || !strings.Contains(err.Error(), says) {
-		t.Errorf("got %v, want %q", err, says)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"locklab/lab"
 	"locklab/lab/history"
@@ -18,27 +17,45 @@ const images = "img"
 // readable is from how many events a trial without a violation is no longer worth a picture: nothing in it stands out.
 const readable = 80
 
-// picture is a trial of a variant as a drawing, with its events.
+// picture is a drawing with what its variant showed.
 type picture struct {
 	lab.VariantJudgement
-	File  string // below the folder of the pages
-	Trial string // which one it is
-	Began time.Time
-	Shows []history.Event // the evidence
+	Drawing
+	File string // below the folder of the pages
+}
 
+// pictures are those of the result's drawings.
+func (r Result) pictures() (all []picture) {
+	for _, d := range r.Drawings {
+		for _, v := range r.Judgement.Variants {
+			if v.Name == d.Variant {
+				all = append(all, pictureOf(r.Experiment, v, d))
+			}
+		}
+	}
+	return all
+}
+
+func pictureOf(e lab.Experiment, v lab.VariantJudgement, d Drawing) picture {
+	return picture{v, d, images + "/" + e.ID + "-" + slug(v.Name) + ".svg"}
+}
+
+// drawn is a picture that a page may show, of which it chooses.
+type drawn struct {
+	picture
 	svg    []byte
 	length int  // of its trial, in events
 	naive  bool // its lock is one of the articles
 }
 
-// pictures are those of the variants: each with a violation, and each that was protected. The control is drawn where no other variant
-// was protected.
-func pictures(p page) (all []picture, err error) {
+// draw draws the variants of a run: each with a violation, and each that was protected. The control is drawn where no other variant was
+// protected.
+func draw(run lab.Saved) (all []drawn, err error) {
 	protected := func(v lab.VariantJudgement) bool { return v.Violation == nil && v.Trials > 0 }
-	another := slices.ContainsFunc(p.Judgement.Variants, func(v lab.VariantJudgement) bool { return !v.Control && protected(v) })
-	for _, v := range p.Judgement.Variants {
-		trial, why := p.Record.Telling(v)
-		events := history.Of(p.Record.Events, v.Name, trial)
+	another := slices.ContainsFunc(run.Judgement.Variants, func(v lab.VariantJudgement) bool { return !v.Control && protected(v) })
+	for _, v := range run.Judgement.Variants {
+		trial, why := run.Record.Telling(v)
+		events := history.Of(run.Record.Events, v.Name, trial)
 		if !worth(v, events) || v.Control && another {
 			continue
 		}
@@ -49,37 +66,36 @@ func pictures(p page) (all []picture, err error) {
 		if svg == nil {
 			continue
 		}
-		drawn := picture{
-			VariantJudgement: v, File: images + "/" + p.Experiment.ID + "-" + slug(v.Name) + ".svg", svg: svg, length: len(events),
-			naive: v.Strategy != "" && !slices.Contains(versions.Names(), v.Strategy),
-			Trial: fmt.Sprintf("trial %d, %s", trial, why), Began: p.Record.Began, Shows: events,
-		}
+		shows := events
 		if len(events) > readable/2 {
-			drawn.Shows = v.Evidence
+			shows = v.Evidence
 		}
-		drawn.Shows = slices.DeleteFunc(slices.Clone(drawn.Shows), func(e history.Event) bool { return e.Kind == history.Measure })
-		all = append(all, drawn)
+		all = append(all, drawn{
+			picture: pictureOf(run.Experiment, v, Drawing{
+				Variant: v.Name, Trial: fmt.Sprintf("trial %d, %s", trial, why),
+				Events: slices.DeleteFunc(slices.Clone(shows), func(e history.Event) bool { return e.Kind == history.Measure }),
+			}),
+			svg: svg, length: len(events), naive: v.Strategy != "" && !slices.Contains(versions.Names(), v.Strategy),
+		})
 	}
 	return all, nil
 }
 
-// onePerOutcome divides pictures into those that a page shows, of each outcome the best, and the others, which it links. Variants with the
-// same outcome mostly differ by their locks. An outcome is the violation in words, so two bursts that lost other values differ.
-func onePerOutcome(all []picture) (shows, links []picture) {
+// onePerOutcome chooses the best drawing of each outcome. Variants with the same outcome mostly differ by their locks. An outcome is the
+// violation in words, so two bursts that lost other values differ.
+func onePerOutcome(all []drawn) (shown []drawn) {
 	for _, p := range all {
-		same := slices.DeleteFunc(slices.Clone(all), func(other picture) bool { return other.outcome() != p.outcome() })
-		if best(same).File == p.File {
-			shows = append(shows, p)
-		} else {
-			links = append(links, p)
+		same := slices.DeleteFunc(slices.Clone(all), func(other drawn) bool { return other.outcome() != p.outcome() })
+		if best(same).Name == p.Name {
+			shown = append(shown, p)
 		}
 	}
-	return shows, links
+	return shown
 }
 
 // best is the first picture that has a violation, few events, and no lock of the articles, if one has all of these.
-func best(all []picture) picture {
-	rank := func(p picture) (n int) {
+func best(all []drawn) drawn {
+	rank := func(p drawn) (n int) {
 		for i, worse := range []bool{p.naive, p.length > readable, p.Violation == nil} {
 			if worse {
 				n |= 1 << i
@@ -87,7 +103,7 @@ func best(all []picture) picture {
 		}
 		return n
 	}
-	return slices.MinFunc(all, func(a, b picture) int { return rank(a) - rank(b) })
+	return slices.MinFunc(all, func(a, b drawn) int { return rank(a) - rank(b) })
 }
 
 // outcome is what a picture shows: its violation in words, or none.
@@ -123,15 +139,15 @@ func (p picture) Says() string {
 }
 
 // Refused reports whether the evidence has a read or a write that the resource refused.
-func (p picture) Refused() bool {
-	return slices.ContainsFunc(p.Shows, func(e history.Event) bool { return e.Kind == history.Stale })
+func (d Drawing) Refused() bool {
+	return slices.ContainsFunc(d.Events, func(e history.Event) bool { return e.Kind == history.Stale })
 }
 
-// evidence is the events with their number, their time of the day, their real fencing tokens and the proofs of faults.
-func evidence(p picture) string {
+// Evidence is events with their number, their time of the day, their real fencing tokens and the proofs of faults.
+func (p page) Evidence(events []history.Event) string {
 	var b strings.Builder
-	for _, e := range p.Shows {
-		at := p.Began.Add(e.At).UTC().Format("15:04:05.000000")
+	for _, e := range events {
+		at := p.Record.Began.Add(e.At).UTC().Format("15:04:05.000000")
 		fmt.Fprintf(&b, "%5d  %s  %-10s %s", e.Seq, at, e.Timeline, e.Summary())
 		for _, more := range []struct{ name, text string }{{"key", e.Key}, {"owner", e.Owner}, {"proof:", e.Proof}} {
 			if more.text != "" {

@@ -22,7 +22,7 @@ func TestProtectedVariantsAreDrawn(t *testing.T) {
 		return all
 	}
 	violated := &history.Violation{What: "lost", Events: []int{12}}
-	p := page{Experiment: lab.Experiment{ID: "X01-made"}}
+	p := lab.Saved{Experiment: lab.Experiment{ID: "X01-made"}}
 	p.Judgement.Variants = []lab.VariantJudgement{
 		{Name: "control", Control: true, Trials: 1},
 		{Name: "Paused!", Trials: 1, Violation: violated},
@@ -42,12 +42,12 @@ func TestProtectedVariantsAreDrawn(t *testing.T) {
 		})
 	}
 	files := func() (names []string) {
-		all, err := pictures(p)
+		all, err := draw(p)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, drawn := range all {
-			names = append(names, drawn.File)
+		for _, d := range all {
+			names = append(names, d.File)
 		}
 		return names
 	}
@@ -60,8 +60,8 @@ func TestProtectedVariantsAreDrawn(t *testing.T) {
 	}
 }
 
-// Of the variants with one outcome a page shows the first that is short and has no lock of the articles, and links the others. Its
-// evidence is of such a counterexample.
+// Of the variants with one outcome a page shows the first that is short and has no lock of the articles. Its evidence is of such a
+// counterexample.
 func TestAPageShowsEachOutcomeOnce(t *testing.T) {
 	e, s := example()
 	note := func(seq int, variant, text string) history.Event {
@@ -88,11 +88,8 @@ func TestAPageShowsEachOutcomeOnce(t *testing.T) {
 	}
 	s.Judgement = e.Judge(s.Record)
 	made := func() string {
-		all, err := All(t.Context(), []lab.Experiment{e}, []lab.Saved{s})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(all[path(e.ID)])
+		s.Experiment = e
+		return string(generate(t.Context(), t, []lab.Experiment{e}, s)[PageOf(e.ID)])
 	}
 	page := made()
 	drawn := regexp.MustCompile(`!\[[^]]*\]\(img/([^)]*)\)`).FindAllStringSubmatch(page, -1)
@@ -104,8 +101,7 @@ func TestAPageShowsEachOutcomeOnce(t *testing.T) {
 	if !slices.Equal(files, want) {
 		t.Errorf("the page shows %q", files)
 	}
-	wantIn(t, page, "| [DEL](img/L03-foreign-unlock-del.svg) |", "| [DEL, as short](img/L03-foreign-unlock-del-as-short.svg) |",
-		"\n| DEL, shorter |",
+	wantIn(t, page,
 		"<details><summary>DEL, shorter: 2 events</summary>", "store/L03-foreign-unlock/latest/history.jsonl")
 	if strings.Contains(page, "another detail") || strings.Contains(page, "`stale`") {
 		t.Error("the evidence of another variant is shown, too")
@@ -130,7 +126,7 @@ func TestEveryVariantHasAFileOfItsOwn(t *testing.T) {
 
 // runOnce runs an experiment once, with some of its variants or all. On a busy machine a trial may show nothing: then it runs again, three
 // times at most.
-func runOnce(ctx context.Context, t *testing.T, e lab.Experiment) []lab.Saved {
+func runOnce(ctx context.Context, t *testing.T, e lab.Experiment) lab.Saved {
 	t.Helper()
 	for again := 0; ; again++ {
 		s := lab.Run(ctx, e, lab.Options{Trials: 1, Seed: 7}).Saved
@@ -141,7 +137,7 @@ func runOnce(ctx context.Context, t *testing.T, e lab.Experiment) []lab.Saved {
 			t.Logf("once more: %s: %s", s.Judgement.Variants[at].Name, s.Judgement.Variants[at].Why)
 			continue
 		}
-		return []lab.Saved{s}
+		return s
 	}
 }
 
@@ -154,27 +150,24 @@ func TestL03DrawsItsCommands(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	e.Interleavings = nil // they have tests of their own
-	made, err := All(ctx, []lab.Experiment{e}, runOnce(ctx, t, e))
-	if err != nil {
-		t.Fatal(err)
-	}
-	svg := string(made["experiments/img/L03-foreign-unlock-comparison-in-the-client.svg"])
+	made := generate(ctx, t, []lab.Experiment{e}, runOnce(ctx, t, e))
+	svg := string(made["docs/experiments/img/L03-foreign-unlock-comparison-in-the-client.svg"])
 	for _, command := range []string{"GET → attempt-A", "compares: it is its own", "DEL → 1"} {
 		wantIn(t, svg, command)
 	}
-	wantIn(t, string(made["experiments/img/L03-foreign-unlock-v3-s-scripts.svg"]), "release.lua → [0 -2]", ">token 2<")
+	wantIn(t, string(made["docs/experiments/img/L03-foreign-unlock-v3-s-scripts.svg"]), "release.lua → [0 -2]", ">token 2<")
 }
 
 // Where two clients hold the lock, the page of F06 draws the vote of each node. The page of P1 draws the reads.
 func TestPagesDrawVotesAndReads(t *testing.T) {
 	for _, c := range []struct {
-		id, variant, file string
-		wants             []string
+		id, variant string
+		wants       []string
 	}{
-		{"F06", "restarted immediately", "F06-redlock-amnesia-restarted-immediately", []string{
+		{"F06", "restarted immediately", []string{
 			">redlock-1<", ">redlock-5<", ">voted for A<", ">voted for B<", ">2 holders<", `class="hold past"`, ">A does not reach it<",
 		}},
-		{"P1", "two, step by step", "P1-no-lock-two-step-by-step", []string{">read 0<", ">write 1<", ">ends at 1<"}},
+		{"P1", "two, step by step", []string{">read 0<", ">write 1<", ">ends at 1<"}},
 	} {
 		t.Run(c.id, func(t *testing.T) {
 			e, err := claims.All().Find(c.id)
@@ -184,11 +177,11 @@ func TestPagesDrawVotesAndReads(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			e.Variants = slices.DeleteFunc(slices.Clone(e.Variants), func(v lab.Variant) bool { return v.Name != c.variant })
-			made, err := All(ctx, []lab.Experiment{e}, runOnce(ctx, t, e))
-			if err != nil {
-				t.Fatal(err)
+			drawings, err := draw(runOnce(ctx, t, e))
+			if err != nil || len(drawings) != 1 {
+				t.Fatalf("%d drawings, %v", len(drawings), err)
 			}
-			wantIn(t, string(made["experiments/img/"+c.file+".svg"]), c.wants...)
+			wantIn(t, string(drawings[0].svg), c.wants...)
 		})
 	}
 }
@@ -217,10 +210,7 @@ func TestPagesShowCurves(t *testing.T) {
 	}
 	s.Record.Count = len(s.Record.Events)
 	s.Experiment = e
-	made, err := All(t.Context(), []lab.Experiment{e}, []lab.Saved{s})
-	if err != nil {
-		t.Fatal(err)
-	}
-	wantIn(t, string(made[path(e.ID)]), "](img/L03-foreign-unlock-curve.svg)", "### DEL, as a curve\n")
-	wantIn(t, string(made["experiments/img/L03-foreign-unlock-curve.svg"]), ">2 ms</text>")
+	made := generate(t.Context(), t, []lab.Experiment{e}, s)
+	wantIn(t, string(made[PageOf(e.ID)]), "](img/L03-foreign-unlock-curve.svg)", "### DEL, as a curve\n")
+	wantIn(t, string(made["docs/experiments/img/L03-foreign-unlock-curve.svg"]), ">2 ms</text>")
 }

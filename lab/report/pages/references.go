@@ -10,11 +10,10 @@ import (
 // references are the ids of all experiments, by their number.
 type references map[string]string
 
-func referencesTo(all []lab.Experiment) references {
+func referencesTo(all []Result) references {
 	ids := make(references)
-	for _, e := range all {
-		number := lab.Number(e.ID)
-		ids[number] = e.ID
+	for _, r := range all {
+		ids[lab.Number(r.Experiment.ID)] = r.Experiment.ID
 	}
 	return ids
 }

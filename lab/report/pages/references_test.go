@@ -11,7 +11,11 @@ import (
 
 func TestReferencesAreLinks(t *testing.T) {
 	all := []lab.Experiment{{ID: "L05-lease-overrun"}, {ID: "L11-pause-past-lease"}, {ID: "P2-process-mutex"}}
-	p := page{Experiment: all[0], links: referencesTo(all)}
+	var results []Result
+	for _, e := range all {
+		results = append(results, Result{Experiment: e})
+	}
+	p := page{Result: results[0], links: referencesTo(results)}
 	for text, want := range map[string]string{
 		"As in (L11).":                "As in ([L11](L11-pause-past-lease.md)).",
 		"L11 and P2, too":             "[L11](L11-pause-past-lease.md) and [P2](P2-process-mutex.md), too",
@@ -32,21 +36,15 @@ func TestReferencesAreLinks(t *testing.T) {
 // start.
 func TestPagesLeadOn(t *testing.T) {
 	all := claims.All()
-	for i := range all {
-		all[i].Interleavings = nil // they have tests of their own
-	}
-	made, err := All(t.Context(), all, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	made := generate(t.Context(), t, all)
 	links, starts := 0, 0
 	for _, e := range all {
 		if e.Start {
 			starts++
 		}
-		for _, link := range regexp.MustCompile(`\]\(([A-Z]\d+-[a-z0-9-]+\.md)\)`).FindAllStringSubmatch(string(made[path(e.ID)]), -1) {
+		for _, link := range regexp.MustCompile(`\]\(([A-Z]\d+-[a-z0-9-]+\.md)\)`).FindAllStringSubmatch(string(made[PageOf(e.ID)]), -1) {
 			links++
-			if made[filepath.Join("experiments", link[1])] == nil {
+			if made[filepath.Join(folder, link[1])] == nil {
 				t.Errorf("the page of %s leads to %s, which is not there", e.ID, link[1])
 			}
 		}
@@ -57,6 +55,6 @@ func TestPagesLeadOn(t *testing.T) {
 	if links < 4*len(all) {
 		t.Errorf("%d pages have only %d links", len(all), links)
 	}
-	wantIn(t, string(made[path(all[1].ID)]), "← ["+all[0].ID[:2], "["+all[2].ID[:2])
-	wantIn(t, string(made["experiments/D02-released-before-commit.md"]), "([G6](G6-conditional-update.md))")
+	wantIn(t, string(made[PageOf(all[1].ID)]), "← ["+all[0].ID[:2], "["+all[2].ID[:2])
+	wantIn(t, string(made["docs/experiments/D02-released-before-commit.md"]), "([G6](G6-conditional-update.md))")
 }
