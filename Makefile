@@ -9,7 +9,7 @@ VULNDB := golang.org/x/vulndb/cmd/indexdb
 STAMP := $(shell .ci/stamp)
 APP := go run -ldflags "-X 'main.stamp=$(STAMP)'" ./cmd/app
 
-.PHONY: help demo test check race doctor images up burst status down jmeter twelve kubernetes kubernetes-test libraries library swarm class interop topologies lint style size mutants cross fuzz model bench scale bench-test microbench readme screenshot faults lab compare pages results tidy dist dist-check licences outdated vulnerabilities
+.PHONY: help demo test check race doctor images up burst status down jmeter twelve kubernetes kubernetes-test libraries library swarm class interop topologies lint style size imports mutants cross fuzz model bench scale bench-test microbench readme screenshot faults lab compare pages results tidy dist dist-check licences outdated vulnerabilities
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -64,6 +64,9 @@ style: ## Check line length (140), function length (40) and spelling of the Go c
 
 size: ## Count lines of Go without tests: total, some parts, and each package
 	@.ci/size
+
+imports: ## Draw which packages import which, in docs/decisions/0001-packages-and-imports.md; fails on a circle
+	@go run ./tools/imports
 
 PACKAGES := ./pview ./order ./lab/history ./lab ./systems/ratelimit ./systems/shop ./systems/cache ./lab/explore
 
