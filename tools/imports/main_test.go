@@ -33,7 +33,9 @@ func TestACircleIsFound(t *testing.T) {
 // The picture has no arrow that others imply, also through several groups, and all others.
 func TestImpliedArrowsAreNotDrawn(t *testing.T) {
 	g, err := graphOf([]pkg{
-		{ImportPath: "locklab/lab/report/html", Imports: []string{"locklab/lab/claims", "locklab/lab", "locklab/lab/history", "locklab/versions"}},
+		{ImportPath: "locklab/lab/report/html", Imports: []string{
+			"locklab/lab/claims", "locklab/lab", "locklab/lab/history", "locklab/versions",
+		}},
 		{ImportPath: "locklab/lab/claims", Imports: []string{"locklab/lab"}},
 		{ImportPath: "locklab/lab", Imports: []string{"locklab/lab/history"}},
 	})
