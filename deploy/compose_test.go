@@ -12,6 +12,7 @@ import (
 
 	"github.com/compose-spec/compose-go/v2/types"
 
+	"locklab/lab/servers"
 	"locklab/lab/servers/compose"
 	"locklab/lab/testenv"
 )
@@ -110,7 +111,7 @@ func TestEveryServiceIsWaitedFor(t *testing.T) {
 			}
 		}
 		for _, app := range []string{"app-1", "app-2"} { // an instance waits for its servers itself, and nginx for nobody
-			for _, on := range []string{"redis-ready", "mysql", "etcd", "zookeeper", "memcached"} {
+			for _, on := range append(backends(), "redis-ready", "mysql") {
 				if _, started := p.Files.Services[app].DependsOn[on]; !started {
 					t.Errorf("docker compose up %s does not start %s", app, on)
 				}
@@ -332,7 +333,11 @@ func TestNodesHaveAddressesOfTheirOwn(t *testing.T) {
 		if got := *app["LAB_TOPOLOGY"]; got != p.Topology {
 			t.Errorf("the instances are told that the topology is %s", got)
 		}
-		for _, name := range []string{"LAB_REDIS", "LAB_REDLOCK", "LAB_ETCD", "LAB_ZOOKEEPER", "LAB_MEMCACHED"} {
+		told := []string{"LAB_REDIS", "LAB_REDLOCK"}
+		for _, kind := range servers.Backends() {
+			told = append(told, kind.Variable())
+		}
+		for _, name := range told {
 			for addr := range strings.SplitSeq(*app[name], ",") {
 				if at[addr] == "" {
 					t.Errorf("%s tells the instances of %s, which no service has", name, addr)
@@ -340,6 +345,14 @@ func TestNodesHaveAddressesOfTheirOwn(t *testing.T) {
 			}
 		}
 	})
+}
+
+// backends are the services that BACKENDS=1 starts.
+func backends() (names []string) {
+	for _, kind := range servers.Backends() {
+		names = append(names, kind.Name)
+	}
+	return names
 }
 
 // One setting starts the servers and tells the instances of them. The addresses are always there.
@@ -352,7 +365,8 @@ func TestBackendsHaveOneSwitch(t *testing.T) {
 			}
 			app := p.Files.Services["app-1"].Environment
 			told := map[string]bool{"0": false, "1": true}
-			for name, variable := range map[string]string{"etcd": "LAB_ETCD", "zookeeper": "LAB_ZOOKEEPER", "memcached": "LAB_MEMCACHED"} {
+			for _, kind := range servers.Backends() {
+				name, variable := kind.Name, kind.Variable()
 				if compose.Starts(p.Files.Services[name]) != on || *app[variable] == "" || told[*app["LAB_BACKENDS"]] != on {
 					t.Errorf("%s: up starts %s: %v; the instances are told %q, %q", setting, name, !on, *app[variable], *app["LAB_BACKENDS"])
 				}

@@ -1,7 +1,10 @@
 package lab
 
 import (
+	"cmp"
 	"fmt"
+	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/agext/levenshtein"
@@ -9,6 +12,37 @@ import (
 
 // Catalogue has experiments in the order in which they are listed. Package claims has the one of this program.
 type Catalogue []Experiment
+
+// A Group collects the experiments of a folder. Each adds itself where it is declared.
+type Group struct {
+	lessons fs.FS
+	all     Catalogue
+}
+
+// NewGroup returns an empty group. lessons has the lessons of its experiments.
+func NewGroup(lessons fs.FS) *Group { return &Group{lessons: lessons} }
+
+// Add adds an experiment, and returns it with its lesson. It panics when the lesson is missing or not as [ReadLesson] wants it: lessons are
+// part of the program.
+func (g *Group) Add(e Experiment) Experiment {
+	var err error
+	if e.Lesson, err = ReadLesson(g.lessons, e.ID); err != nil {
+		panic(err)
+	}
+	e.Claim = strings.Join(strings.Fields(e.Claim), " ") // it may be written in several lines
+	g.all = append(g.all, e)
+	return e
+}
+
+// Of returns the experiments whose ids begin with a letter, by their numbers.
+func (g *Group) Of(letter byte) Catalogue {
+	of := slices.DeleteFunc(slices.Clone(g.all), func(e Experiment) bool { return e.ID[0] != letter })
+	slices.SortFunc(of, func(a, b Experiment) int {
+		x, y := Number(a.ID), Number(b.ID)
+		return cmp.Or(cmp.Compare(len(x), len(y)), strings.Compare(x, y)) // R2 before R10
+	})
+	return of
+}
 
 // Number is the short form of an id: L03 of L03-foreign-unlock.
 func Number(id string) string {

@@ -30,6 +30,9 @@ const (
 	Cluster     Kind = "cluster"      // the keys spread over several masters, each with replicas
 )
 
+// Kinds returns all topologies.
+func Kinds() []Kind { return []Kind{Single, MasterSlave, Sentinel, Cluster} }
+
 // Config says which servers to open.
 type Config struct {
 	Kind Kind // of Redis
@@ -73,7 +76,7 @@ func Open(ctx context.Context, cfg Config) (*Redis, error) {
 	case Cluster:
 		err = r.openCluster(ctx)
 	default:
-		err = fmt.Errorf("no topology %q: there are %s, %s, %s, %s", cfg.Kind, Single, MasterSlave, Sentinel, Cluster)
+		err = fmt.Errorf("no topology %q: there are %s", cfg.Kind, fmt.Sprint(Kinds()))
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("redis (%s): %w", r, err), r.Close())

@@ -16,34 +16,33 @@ import (
 // A server comes back at another address of the same name. Its client looks the name up when it dials.
 func TestAServerComesBackAtAnotherAddress(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
-		strategy string
-		needs    testenv.Need
-	}{
-		"single": {versions.NameRedis, testenv.RedisServer}, "master-slave": {versions.NameRedis, testenv.RedisServer},
-		"sentinel": {versions.NameRedis, testenv.RedisServer}, "cluster": {versions.NameRedis, testenv.RedisServer},
-		"redlock": {versions.NameRedLock, testenv.RedisServer}, "database": {versions.NameDatabase, testenv.MariaDB},
-		"zookeeper": {versions.NameZooKeeper, testenv.ZooKeeper}, "etcd": {versions.NameEtcd, testenv.Etcd},
-		"memcached": {versions.NameMemcached, testenv.Memcached},
-	} {
+	cases := map[string]string{} // the strategy of each
+	for _, kind := range servers.KindNames() {
+		cases[kind] = kind
+	}
+	delete(cases, versions.NameRedis)
+	for _, kind := range topology.Kinds() {
+		cases[string(kind)] = versions.NameRedis
+	}
+	for name, strategy := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			testenv.Needs(t, c.needs)
-			servers, cfg := movable(t, name, c.strategy)
-			opened := testlocks.Must(topology.Connect(testenv.Context(t), c.strategy, cfg))(t)
+			testenv.Needs(t, testenv.Server(strategy))
+			moved, cfg := movable(t, name, strategy)
+			opened := testlocks.Must(topology.Connect(testenv.Context(t), strategy, cfg))(t)
 			t.Cleanup(func() { _ = opened.Close() })
 			var backends versions.Backends
 			if err := backends.Use(opened.Backend()); err != nil {
 				t.Fatal(err)
 			}
-			lock := testlocks.Must(versions.Open(c.strategy, backends))(t)
+			lock := testlocks.Must(versions.Open(strategy, backends))(t)
 			t.Cleanup(func() { _ = lock.Close() })
 			granted := func() bool {
 				lease, err := lock.Acquire(testenv.Context(t), "k", lockstrategy.TryOnce())
 				return err == nil && lease.Release(testenv.Context(t)) == nil
 			}
 			testenv.Eventually(t, "the lock is granted by the server at its first address", granted)
-			for _, m := range servers {
+			for _, m := range moved {
 				if err := m.Move(); err != nil {
 					testenv.Skip(t, err.Error())
 				}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -21,15 +20,12 @@ import (
 	"locklab/versions"
 )
 
-// backends are the kinds of servers whose flags have addresses, and nothing else.
-var backends = slices.DeleteFunc(servers.Kinds(), func(k servers.Kind) bool { return k.Flag == "" })
-
-// addressFlags has a flag for each of [backends], such as --etcd.
+// addressFlags has a flag for each of [servers.Backends], such as --etcd.
 type addressFlags struct{ kong.Plugins }
 
 func newAddressFlags() addressFlags {
 	var fields []reflect.StructField
-	for _, kind := range backends {
+	for _, kind := range servers.Backends() {
 		help := fmt.Sprintf("%s Required for %s (default: none).", kind.Flag, strings.Join(versionsOn(kind), ", "))
 		fields = append(fields, reflect.StructField{
 			Name: fieldOf(kind.Name), Type: reflect.TypeFor[[]string](),
@@ -50,7 +46,7 @@ func (f addressFlags) of(kind string) []string {
 }
 
 func (f addressFlags) validate() error {
-	for _, kind := range backends {
+	for _, kind := range servers.Backends() {
 		if addrs := f.of(kind.Name); len(addrs) > 0 {
 			if err := validateAddresses("--"+kind.Name, addrs); err != nil {
 				return err
@@ -70,10 +66,10 @@ func versionsOn(kind servers.Kind) (names []string) {
 	return names
 }
 
-// backendVars are the flags of all [backends], and the versions that need them, for the help.
+// backendVars are the flags of all backends, and the versions that need them, for the help.
 func backendVars() kong.Vars {
 	var flags, on []string
-	for _, kind := range backends {
+	for _, kind := range servers.Backends() {
 		flags, on = append(flags, "--"+kind.Name), append(on, versionsOn(kind)...)
 	}
 	return kong.Vars{"backendFlags": strings.Join(flags, ", "), "backendVersions": strings.Join(on, ", ")}
@@ -91,7 +87,7 @@ func (c *serveCommand) serverConfigs(access topology.Access) map[string]topology
 	if !c.Backends {
 		return all
 	}
-	for _, kind := range backends {
+	for _, kind := range servers.Backends() {
 		all[kind.Name] = topology.Config{Addrs: c.Addresses.of(kind.Name)}
 	}
 	etcd := all[versions.NameEtcd]

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"locklab/lab/servers"
 )
 
 // The error of a wrong setting names the setting, its value, and what is allowed.
@@ -92,7 +94,11 @@ func TestWrongSettings(t *testing.T) {
 
 // An empty list is an error. Kong would treat it like a missing flag.
 func TestEmptyLists(t *testing.T) {
-	for _, flag := range []string{"--redis", "--redlock", "--addr-map", "--zookeeper", "--etcd", "--memcached"} {
+	flags := []string{"--redis", "--redlock", "--addr-map"}
+	for _, kind := range servers.Backends() {
+		flags = append(flags, "--"+kind.Name)
+	}
+	for _, flag := range flags {
 		for _, args := range [][]string{{"serve", flag, ""}, {"serve", flag + "="}} {
 			wantSentence(t, app(t.Context(), args...), exitUsage, flag+" is empty")
 		}

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -13,6 +12,7 @@ import (
 
 	"locklab/lab/servers"
 	"locklab/lab/testenv"
+	"locklab/versions"
 )
 
 // Redis hangs or dies while the instance runs. Each response comes in time and names the server. The client libraries print nothing outside
@@ -90,59 +90,28 @@ func TestLogOfAnOutage(t *testing.T) {
 	}
 }
 
-// breakable is a server process that can hang and die.
-type breakable interface {
-	Pause() error
-	Resume()
-	Kill()
-}
-
-// goneServer is the server of one version's locks.
-type goneServer struct {
-	breakable
-	addr    string
-	flags   []string                                        // of an instance that uses it
-	restart func(context.Context) (proof string, err error) // returns when the server answers a client
-}
-
-func redisServer(t *testing.T) goneServer {
-	node := testenv.Redis(t, false)
-	return goneServer{node, node.Addr, nil, node.Restart}
-}
-
-func databaseServer(t *testing.T) goneServer {
-	testenv.Needs(t, testenv.MariaDB)
-	// By default the stack flushes the log once a second. After a crash the server might have the lock but not its release, and v5 would
-	// wait until the lease ends.
-	server, err := testenv.Stack(t).MariaDB(testenv.Context(t), "--innodb-flush-log-at-trx-commit=1")
+// startKind starts the servers of a version's locks.
+func startKind(t *testing.T, kind string) servers.Servers {
+	t.Helper()
+	if kind == versions.NameDatabase {
+		testenv.Needs(t, testenv.MariaDB)
+		// By default the stack flushes the log once a second. After a crash the server might have the lock but not its release, and v5 would
+		// wait until the lease ends.
+		server, err := testenv.Stack(t).MariaDB(testenv.Context(t), "--innodb-flush-log-at-trx-commit=1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return servers.Servers{Addrs: []string{"mysql:" + server.DSN}, Each: []*servers.Restartable{&server.Restartable}}
+	}
+	k, _ := servers.KindNamed(kind)
+	if !k.Embedded {
+		testenv.Needs(t, testenv.Server(kind))
+	}
+	started, err := testenv.Stack(t).Start(testenv.Context(t), kind, 1, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return goneServer{server, server.Addr, []string{"--database=mysql:" + server.DSN}, server.Restart}
-}
-
-func zooKeeperServer(t *testing.T) goneServer {
-	server := testenv.Ensemble(t, 1)[0]
-	return goneServer{server, server.Addr, []string{"--zookeeper=" + server.Addr}, server.Restart}
-}
-
-func etcdServer(t *testing.T) goneServer {
-	testenv.Needs(t, testenv.Etcd)
-	servers, err := testenv.Stack(t).Etcd(testenv.Context(t), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := servers.Members[0]
-	return goneServer{server, server.Addr, []string{"--etcd=" + server.Addr}, server.Restart}
-}
-
-func memcachedServer(t *testing.T) goneServer {
-	testenv.Needs(t, testenv.Memcached)
-	server, err := testenv.Stack(t).Memcached(testenv.Context(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return goneServer{server, server.Addr, []string{"--memcached=" + server.Addr}, server.Restart}
+	return started
 }
 
 // The server of a version goes away and comes back while the instance runs. The other versions keep working. The version recovers within a
@@ -152,30 +121,34 @@ func TestTheServerOfALockGoesAway(t *testing.T) {
 	t.Parallel()
 	// A killed server may have an acquire but not its release, and then keeps the lock for a lease.
 	const lease = 6 * time.Second
-	for version, start := range map[string]func(*testing.T) goneServer{
-		"v3": redisServer, "v5": databaseServer, "v6": zooKeeperServer, "v7": etcdServer, "v8": memcachedServer,
-	} {
+	for _, v := range versions.All() {
+		if v.Server() == "" || v.Server() == versions.NameRedLock { // it goes on without some of its servers
+			continue
+		}
+		version := v.Name
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			testenv.Slow(t)
-			server := start(t)
-			redis, isRedis := server.breakable.(*servers.Node)
-			if !isRedis {
-				redis = testenv.Redis(t, false)
+			started, redis := startKind(t, v.Server()), testenv.Redis(t, false)
+			server, flags := started.Each[0], []string{"--lease=" + lease.String()}
+			if v.Server() == versions.NameRedis {
+				redis = started.Nodes[0]
+			} else {
+				flags = append(flags, v.Flag()+"="+started.Addrs[0])
 			}
-			instance := startInstance(t, redis, append(server.flags, "--lease="+lease.String())...)
+			instance := startInstance(t, redis, flags...)
 			var resumed, restarted, usual []time.Duration
 			stalls := testenv.WatchStalls(t)
 			waitUntilWorking(t, instance, version)
 			for range 3 { // from the second round on, the instance finds broken connections
 				testenv.Pause(t, server)
-				wantGone(t, instance, version, server.addr)
+				wantGone(t, instance, version, server.Addr)
 				server.Resume()
 				resumed = append(resumed, waitUntilWorking(t, instance, version))
 				usual = append(usual, measureView(t, instance))
 				server.Kill()
-				wantGone(t, instance, version, server.addr)
-				if _, err := server.restart(testenv.Context(t)); err != nil {
+				wantGone(t, instance, version, server.Addr)
+				if _, err := server.Restart(testenv.Context(t)); err != nil {
 					t.Fatal(err)
 				}
 				restarted = append(restarted, waitUntilWorking(t, instance, version))

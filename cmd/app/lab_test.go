@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -94,12 +93,11 @@ func TestLabShow(t *testing.T) {
 	wantSentence(t, app(t.Context(), "lab", "show", "nothing-like-it"), exitUsage, "app lab list")
 }
 
-// A run is saved, and the check, the matrix and the pages work from its files alone.
+// A run is saved, and the check and the matrix work from its files alone.
 func TestLabRunIsSaved(t *testing.T) {
 	t.Parallel()
 	testenv.Slow(t)
-	dir := t.TempDir()
-	store := filepath.Join(dir, "store")
+	store := filepath.Join(t.TempDir(), "store")
 	got := labRun(t, "L03", "l03-foreign-unlock", "--embedded", "--trials=1", "--seed=7", "--out="+store)
 	if got.code != exitOK {
 		t.Fatalf("exit %d: %s\n%s", got.code, got.err, got.out)
@@ -127,7 +125,6 @@ func TestLabRunIsSaved(t *testing.T) {
 		!strings.Contains(got.out, "unlock by a non-owner: L03-foreign-unlock: violated (") {
 		t.Errorf("exit %d: %s%s", got.code, got.err, got.out)
 	}
-	labPages(t, dir, store)
 	history := filepath.Join(saved, "latest", "history.jsonl")
 	if err := os.Truncate(history, 50); err != nil { // in the middle of a line
 		t.Fatal(err)
@@ -135,43 +132,6 @@ func TestLabRunIsSaved(t *testing.T) {
 	if again := app(t.Context(), "lab", "check", saved); again.code != exitInconclusive ||
 		!strings.Contains(again.out, "history.jsonl is damaged or cut short") {
 		t.Errorf("damaged: exit %d: %s", again.code, again.out)
-	}
-}
-
-func labPages(t *testing.T, dir, store string) {
-	t.Helper()
-	docs := filepath.Join(dir, "docs")
-	if got := app(t.Context(), "lab", "pages", "--store="+store, "--out="+docs); got.code != exitOK {
-		t.Fatalf("exit %d: %s", got.code, got.err)
-	}
-	wantSentence(t, app(t.Context(), "lab", "matrix", "--write", "--store="+store, "--dir="+dir), exitUnavailable, "README.md")
-	wantSentence(t, app(t.Context(), "lab", "compare", "--write", "--store="+store, "--dir="+dir), exitUnavailable, "compare.md")
-	stopped, stop := context.WithCancel(t.Context())
-	stop()
-	wantSentence(t, app(stopped, "lab", "pages", "--store="+store, "--out="+docs), exitInterrupted, "nothing was written")
-	readme := filepath.Join(dir, "README.md")
-	matrix := filepath.Join(docs, "matrix.md")
-	for page, marked := range map[string][]string{readme: {"matrix"}, matrix: {"matrix", "details"}} {
-		text := "a\n"
-		for _, part := range marked {
-			text += fmt.Sprintf("<!-- %s: x -->\n<!-- /%[1]s -->\n", part)
-		}
-		if err := os.WriteFile(page, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got := app(t.Context(), "lab", "matrix", "--write", "--store="+store, "--dir="+dir); got.code != exitOK {
-		t.Errorf("exit %d: %s", got.code, got.err)
-	}
-	for page, want := range map[string]string{
-		readme:                           "](docs/experiments/L03-foreign-unlock.md) |",
-		matrix:                           "](experiments/L03-foreign-unlock.md)",
-		filepath.Join(docs, "errata.md"): "[L03-foreign-unlock](experiments/L03-foreign-unlock.md) |",
-		filepath.Join(docs, "experiments", "L03-foreign-unlock.md"): "lab run L03-foreign-unlock --trials 1 --embedded --seed 7",
-	} {
-		if text, err := os.ReadFile(page); err != nil || !strings.Contains(string(text), want) {
-			t.Errorf("%q is missing in %s: %v\n%s", want, page, err, text)
-		}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"locklab/lab/servers"
 	"locklab/lab/testenv"
 )
 
@@ -60,13 +61,17 @@ func TestHelpHasVariablesAndDefaults(t *testing.T) {
 		t.Fatalf("exit %d: %s", got.code, got.err)
 	}
 	text := strings.Join(strings.Fields(got.out), " ")
-	for flag, value := range map[string]string{
+	want := map[string]string{
 		"listen": "127.0.0.1:8080", "instance": "its port", "topology": "single", "redis": "127.0.0.1:6379",
-		"sentinel-master": "lab", "redis-password": "none", "redlock": "none", "zookeeper": "none", "database": "sqlite:locklab.db",
-		"etcd": "none", "etcd-user": "none", "etcd-password": "none",
-		"lease": "10s", "wait": "30s", "order-think": "100ms", "admin-token": "none", "memcached": "none",
+		"sentinel-master": "lab", "redis-password": "none", "redlock": "none", "database": "sqlite:locklab.db",
+		"etcd-user": "none", "etcd-password": "none",
+		"lease": "10s", "wait": "30s", "order-think": "100ms", "admin-token": "none",
 		"start-timeout": "5s", "log-format": "text", "log-level": "info",
-	} {
+	}
+	for _, kind := range servers.Backends() {
+		want[kind.Name] = "none"
+	}
+	for flag, value := range want {
 		variable := "$LAB_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 		_, after, found := strings.Cut(text, "--"+flag+"=")
 		description, _, hasVariable := strings.Cut(after, "("+variable+")")

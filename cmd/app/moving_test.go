@@ -37,13 +37,17 @@ type moving struct {
 func TestViewsGoOnWhileServersMove(t *testing.T) {
 	t.Parallel()
 	testenv.Slow(t)
-	for name, row := range map[string]func(t *testing.T) moving{
+	rows := map[string]func(t *testing.T) moving{
 		"v3, the slots of the lock and of the counter": movingSlots,
 		"v3, the master":                   movingMaster,
 		"v5, a database behind an address": movingDatabase,
-		"v7, a name":                       func(t *testing.T) moving { return movingName(t, "v7", "etcd", testenv.Etcd) },
-		"v8, a name":                       func(t *testing.T) moving { return movingName(t, "v8", "memcached", testenv.Memcached) },
-	} {
+	}
+	for _, kind := range servers.Backends() {
+		for _, version := range versionsOn(kind) {
+			rows[version+", a name"] = func(t *testing.T) moving { return movingName(t, version, kind.Name) }
+		}
+	}
+	for name, row := range rows {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			testenv.Needs(t, testenv.RedisServer)
@@ -210,8 +214,9 @@ func administer(t *testing.T, server *servers.Database, statements ...string) {
 }
 
 // movingName has a lock server behind a host name that changes its address.
-func movingName(t *testing.T, version, kind string, need testenv.Need) moving {
-	testenv.Needs(t, need)
+func movingName(t *testing.T, version, kind string) moving {
+	t.Helper()
+	testenv.Needs(t, testenv.Server(kind))
 	started, err := testenv.Stack(t).Start(testenv.Context(t), kind, 1, true)
 	if err != nil {
 		t.Fatal(err)

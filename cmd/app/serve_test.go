@@ -24,6 +24,7 @@ import (
 	"locklab/lab/servers"
 	"locklab/lab/testenv"
 	"locklab/topology"
+	"locklab/versions"
 )
 
 // startInstance starts an instance as a process. node is its Redis.
@@ -85,9 +86,14 @@ func TestNoBackends(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := testenv.Stack(t).Instance(testenv.Context(t), "instance", "env", "LAB_BACKENDS=0", self, "serve", "--listen=127.0.0.1:0",
-		"--log-format=json", "--redis="+testenv.Redis(t, false).Addr, "--database=sqlite:"+filepath.Join(t.TempDir(), "orders.db"),
-		"--zookeeper="+nobody, "--etcd="+nobody, "--memcached="+nobody)
+	argv := []string{
+		"env", "LAB_BACKENDS=0", self, "serve", "--listen=127.0.0.1:0", "--log-format=json", "--redis=" + testenv.Redis(t, false).Addr,
+		"--database=sqlite:" + filepath.Join(t.TempDir(), "orders.db"),
+	}
+	for _, kind := range servers.Backends() {
+		argv = append(argv, "--"+kind.Name+"="+nobody)
+	}
+	s, err := testenv.Stack(t).Instance(testenv.Context(t), "instance", argv...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,11 +112,12 @@ func TestServeNamesUnreachableServers(t *testing.T) {
 	t.Cleanup(func() { _ = taken.Close() })
 	node, other := testenv.Redis(t, false), testenv.Redis(t, false)
 	const nobody = "127.0.0.1:1"
-	for _, c := range []struct {
+	type mistake struct {
 		name string
 		flag string
 		want []string
-	}{
+	}
+	mistakes := []mistake{
 		{"a port in use", "--listen=" + taken.Addr().String(), []string{"--listen", taken.Addr().String(), "in use"}},
 		{"no Redis", "--redis=" + nobody, []string{"--redis", nobody, "refused"}},
 		{"no cluster", "--topology=cluster --redis=" + nobody, []string{"--redis", nobody, "cluster"}},
@@ -119,15 +126,16 @@ func TestServeNamesUnreachableServers(t *testing.T) {
 			"no RedLock majority", "--redlock=127.0.0.1:1,127.0.0.1:2," + other.Addr,
 			[]string{"--redlock", nobody, "127.0.0.1:2", "2 of 3 nodes"},
 		},
-		{"no ZooKeeper", "--zookeeper=" + nobody, []string{"--zookeeper", nobody, "refused"}},
 		{"Redis in place of ZooKeeper", "--zookeeper=" + other.Addr, []string{"--zookeeper", other.Addr, "is no ZooKeeper"}},
-		{"no etcd", "--etcd=" + nobody, []string{"--etcd", nobody}},
-		{"Redis in place of etcd", "--etcd=" + other.Addr, []string{"--etcd", other.Addr}},
 		{"Redis in place of MySQL", "--database=mysql:root:hush@tcp(" + other.Addr + ")/x", []string{"--database", other.Addr}},
-		{"no Memcached", "--memcached=" + nobody, []string{"--memcached", nobody, "refused"}},
-		{"Redis in place of Memcached", "--memcached=" + other.Addr, []string{"--memcached", other.Addr}},
 		{"no database", "--database=mysql:root:hush@tcp(" + nobody + ")/x", []string{"--database", nobody, "refused"}},
-	} {
+	}
+	for _, kind := range servers.Backends() {
+		flag := "--" + kind.Name
+		mistakes = append(mistakes, mistake{"no " + kind.Title, flag + "=" + nobody, []string{flag, nobody}},
+			mistake{"Redis in place of a " + kind.Title, flag + "=" + other.Addr, []string{flag, other.Addr}})
+	}
+	for _, c := range mistakes {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			flags := []string{"serve", "--start-timeout=5s"} // long enough for the servers that do answer
@@ -150,8 +158,8 @@ func TestServeNamesUnreachableServers(t *testing.T) {
 func TestServeWithAWrongEtcdPassword(t *testing.T) {
 	t.Parallel()
 	testenv.Slow(t)
-	node, server, ctx := testenv.Redis(t, false), etcdServer(t), testenv.Context(t)
-	opened, err := topology.OpenEtcd(ctx, topology.EtcdConfig{Addrs: []string{server.addr}})
+	node, server, ctx := testenv.Redis(t, false), startKind(t, versions.NameEtcd).Each[0], testenv.Context(t)
+	opened, err := topology.OpenEtcd(ctx, topology.EtcdConfig{Addrs: []string{server.Addr}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,14 +176,14 @@ func TestServeWithAWrongEtcdPassword(t *testing.T) {
 	}
 	for _, flags := range [][]string{nil, {"--etcd-user=root", "--etcd-password=hush"}} {
 		got := app(ctx, append([]string{
-			"serve", "--listen=127.0.0.1:0", "--start-timeout=5s", "--redis=" + node.Addr, "--etcd=" + server.addr,
+			"serve", "--listen=127.0.0.1:0", "--start-timeout=5s", "--redis=" + node.Addr, "--etcd=" + server.Addr,
 			"--database=sqlite:" + filepath.Join(t.TempDir(), "orders.db"),
 		}, flags...)...)
-		if wantSentence(t, got, exitUnavailable, "--etcd", server.addr, "wrong or missing"); strings.Contains(got.err, "hush") {
+		if wantSentence(t, got, exitUnavailable, "--etcd", server.Addr, "wrong or missing"); strings.Contains(got.err, "hush") {
 			t.Errorf("the error has a password: %s", got.err)
 		}
 	}
-	instance := startInstance(t, node, "--etcd="+server.addr, "--etcd-user=root", "--etcd-password=secret")
+	instance := startInstance(t, node, "--etcd="+server.Addr, "--etcd-user=root", "--etcd-password=secret")
 	if status, _, body := ask(t, http.MethodPost, instance.URL+"/v7/pview"); status != http.StatusOK {
 		t.Errorf("with the right password: %d %s", status, body)
 	}

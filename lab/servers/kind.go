@@ -150,6 +150,15 @@ var kinds = []Kind{
 // Kinds returns all kinds of servers that keep locks.
 func Kinds() []Kind { return slices.Clone(kinds) }
 
+// Backends are the kinds whose flags have addresses and nothing else. `app serve --no-backends` ignores them, and containers start them
+// with BACKENDS=1.
+func Backends() []Kind {
+	return slices.DeleteFunc(Kinds(), func(k Kind) bool { return k.Flag == "" })
+}
+
+// Variable is the variable of app serve with the addresses.
+func (k Kind) Variable() string { return "LAB_" + strings.ToUpper(k.Name) }
+
 // KindNames are the names of all kinds.
 func KindNames() (names []string) {
 	for _, k := range kinds {

@@ -38,11 +38,11 @@ var browsers = []string{"chromium", "chromium-browser", "google-chrome"}
 
 // The needs of this repository's tests.
 var (
-	RedisServer = server(servers.RedisServer, "real Redis servers, all topologies")
-	MariaDB     = server(servers.MariaDBServer, "orders in MySQL")
-	Etcd        = server(servers.EtcdServer, "the lock on etcd")
-	Memcached   = server(servers.MemcachedServer, "the lock in Memcached")
-	ZooKeeper   = server(servers.ZooKeeperServer, "the ZooKeeper lock")
+	RedisServer = Server("redis")
+	MariaDB     = Server("database")
+	Etcd        = Server("etcd")
+	Memcached   = Server("memcached")
+	ZooKeeper   = Server("zookeeper")
 	Nginx       = Need{"nginx", []string{"nginx"}, "nginx", "nginx", "the balancer of docker-compose.yml", true, ""}
 	Prometheus  = Need{"prometheus", []string{"prometheus"}, "prometheus", "prometheus", "the metrics and their dashboard", true, ""}
 	Curl        = Need{"curl", []string{"curl"}, "curl", "curl", "the lines of the README", false, ""}
@@ -54,14 +54,26 @@ var (
 	K6          = Need{"k6", []string{"k6"}, "", "k6", "the load scripts", true, ""} // loadtest/README.md has the version
 )
 
-// server is a need of the program of a kind of server. A program that package servers would build in its place does not count.
-func server(p servers.Program, of string) Need {
-	return Need{Name: p.Name, Programs: []string{p.Name}, Debian: p.Debian, Homebrew: p.Homebrew, For: of, Slow: true}
+// Server is the need of tests that start real servers of a kind. A program that package servers would build in its place does not count.
+func Server(kind string) Need {
+	k, known := servers.KindNamed(kind)
+	if !known {
+		panic("testenv: there is no kind of server " + kind)
+	}
+	p := k.Program
+	return Need{
+		Name: p.Name, Programs: []string{p.Name}, Debian: p.Debian, Homebrew: p.Homebrew, For: "real servers of " + k.Title, Slow: true,
+	}
 }
 
-// All returns every need.
-func All() []Need {
-	return []Need{RedisServer, MariaDB, ZooKeeper, Etcd, Memcached, Nginx, Prometheus, Curl, Ps, JDK, Maven, Chromium, Compiler, K6}
+// All returns every need, each program once.
+func All() (all []Need) {
+	for _, kind := range servers.KindNames() {
+		if n := Server(kind); !slices.ContainsFunc(all, func(other Need) bool { return other.Name == n.Name }) {
+			all = append(all, n)
+		}
+	}
+	return append(all, Nginx, Prometheus, Curl, Ps, JDK, Maven, Chromium, Compiler, K6)
 }
 
 // ByName returns the need with a name. It panics when there is none: a test that would be skipped for ever is a mistake.

@@ -1,9 +1,14 @@
-// Package anatomy has the experiments that take a lock apart: expiry, owner, renewal, waiting, tokens (L01 to L25).
+// Package anatomy has the experiments that take a lock apart: expiry, owner, renewal, waiting, tokens.
 package anatomy
 
-import "embed"
+import (
+	"embed"
 
-// Lessons are the files with the experiments' lessons.
-//
+	"locklab/lab"
+)
+
 //go:embed *.md
-var Lessons embed.FS
+var lessons embed.FS
+
+// Experiments are those of this folder: each adds itself.
+var Experiments = lab.NewGroup(lessons)

@@ -9,7 +9,7 @@ import (
 	"locklab/lockstrategy/articlelock"
 )
 
-var L01 = lab.Experiment{
+var L01 = Experiments.Add(lab.Experiment{
 	ID:            "L01-no-expiry",
 	Articles:      lab.Articles{"A0", "A1", "A2", "A3"},
 	Claim:         "A holder that dies leaves the key locked: for ever without an expiry, and until its lease ends with one.",
@@ -28,4 +28,4 @@ var L01 = lab.Experiment{
 			Run: clients.Interleaving(articlelock.SETNX, clients.DeadHolder),
 		},
 	},
-}
+})

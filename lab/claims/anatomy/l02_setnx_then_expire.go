@@ -9,7 +9,7 @@ import (
 	"locklab/lockstrategy/articlelock"
 )
 
-var L02 = lab.Experiment{
+var L02 = Experiments.Add(lab.Experiment{
 	ID:            "L02-setnx-then-expire",
 	Articles:      lab.Articles{"A0", "A2", "A3"},
 	Claim:         "A crash between SETNX and EXPIRE locks the key for ever; one command, or one script, leaves no moment for that crash.",
@@ -22,4 +22,4 @@ var L02 = lab.Experiment{
 		{Name: "one script", Run: clients.Interleaving(articlelock.SETNXScript, clients.DeadHolder)},
 		{Name: "two commands", Expect: lab.Sometimes, Run: clients.Interleaving(articlelock.SETNXThenEXPIRE, clients.DeadHolder)},
 	},
-}
+})

@@ -10,7 +10,7 @@ import (
 	"locklab/lockstrategy/articlelock"
 )
 
-var L03 = lab.Experiment{
+var L03 = Experiments.Add(lab.Experiment{
 	ID:       "L03-foreign-unlock",
 	Articles: lab.Articles{"A0", "A2", "A3"},
 	Claim: `
@@ -48,4 +48,4 @@ var L03 = lab.Experiment{
 		},
 		{Name: "v3's scripts", Strategy: "v3", Run: clients.Interleaving(explore.V3, "A A A … B B A C C C B C B")},
 	},
-}
+})

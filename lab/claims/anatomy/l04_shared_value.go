@@ -10,7 +10,7 @@ import (
 	"locklab/lockstrategy/articlelock"
 )
 
-var L04 = lab.Experiment{
+var L04 = Experiments.Add(lab.Experiment{
 	ID:       "L04-shared-value",
 	Articles: lab.Articles{"A0", "A2"},
 	Claim: `
@@ -30,7 +30,7 @@ var L04 = lab.Experiment{
 		{Name: "a value for each attempt", Run: clients.Interleaving(articlelock.Compare, sameDriver)},
 		{Name: "the driver's id", Expect: lab.Sometimes, Run: clients.Interleaving(articlelock.SharedValue, sameDriver)},
 	},
-}
+})
 
 // sameDriver lets A's lease end before it releases, while B holds the lock, and C try after it.
 const sameDriver = "A A A … B A C B C B C B C"

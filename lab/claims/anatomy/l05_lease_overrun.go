@@ -13,7 +13,7 @@ import (
 	"locklab/versions"
 )
 
-var L05 = lab.Experiment{
+var L05 = Experiments.Add(lab.Experiment{
 	ID:       "L05-lease-overrun",
 	Articles: lab.Articles{"A0", "A2", "A3", "A4"},
 	Claim:    "When work takes longer than the lease, two clients work simultaneously; renewal prevents it while the holder can renew.",
@@ -38,7 +38,7 @@ var L05 = lab.Experiment{
 			Run: clients.Interleaving(articlelock.PlainDEL, clients.ExpiredDuringWork),
 		},
 	}, fixedLease(clients.OtherLocks("long work", fixedWork)), renewedLease(clients.OtherLocks("long work, renewed", renewedWork))),
-}
+})
 
 // fixedLease expects a violation of each variant: its lease ends during the work.
 func fixedLease(variants []lab.Variant) []lab.Variant {

@@ -15,7 +15,7 @@ import (
 	"locklab/versions"
 )
 
-var L06 = lab.Experiment{
+var L06 = Experiments.Add(lab.Experiment{
 	ID:       "L06-watchdog-ends",
 	Articles: lab.Articles{"A0", "A1", "A2"},
 	Claim:    "Renewal ends when the holder's process dies, and when a bound on it is reached.",
@@ -35,7 +35,7 @@ var L06 = lab.Experiment{
 			Run: clients.InProcess(clients.Holding{Strategy: versions.NameRedis, Bounded: true}, boundedRenewal),
 		},
 	},
-}
+})
 
 // renewedAfterDeath notes a lock whose end moves away although its holder is dead.
 var renewedAfterDeath = history.Mark{Name: "its lock was renewed after its death, or has no end"}

@@ -8,7 +8,7 @@ import (
 	"locklab/lab/history"
 )
 
-var L07 = lab.Experiment{
+var L07 = Experiments.Add(lab.Experiment{
 	ID:       "L07-explicit-lease",
 	Articles: lab.Articles{"A3"},
 	Claim:    "A lease that is given explicitly is not renewed: work that lasts longer is not protected to its end.",
@@ -22,7 +22,7 @@ var L07 = lab.Experiment{
 			Run: clients.WorkBesideWaiter(namedLease, 2*namedLease, namedLease),
 		},
 	},
-}
+})
 
 // namedLease is both leases: the one that is named, and the one that is renewed.
 const namedLease = 500 * time.Millisecond

@@ -14,7 +14,7 @@ import (
 	"locklab/lockstrategy/articlelock"
 )
 
-var L08 = lab.Experiment{
+var L08 = Experiments.Add(lab.Experiment{
 	ID:       "L08-reentrant",
 	Articles: lab.Articles{"A0", "A1", "A3"},
 	Claim: `
@@ -34,7 +34,7 @@ var L08 = lab.Experiment{
 		{Name: "A1's scripts", Run: clients.Interleaving(articlelock.Counted, enterAgain)},
 		{Name: "not counted", Expect: lab.Sometimes, Run: clients.Interleaving(articlelock.Uncounted, enterAgain)},
 	},
-}
+})
 
 // enterAgain lets A enter, read, enter again and leave once; then B tries, and reads if it is in.
 const enterAgain = "A A A A B B A A B B B B"

@@ -15,7 +15,7 @@ import (
 	"locklab/topology"
 )
 
-var L09 = lab.Experiment{
+var L09 = Experiments.Add(lab.Experiment{
 	ID:       "L09-waiting",
 	Articles: lab.Articles{"A1", "A3", "A4"},
 	Claim: `
@@ -34,7 +34,7 @@ var L09 = lab.Experiment{
 		{Name: "deleted without a message", Expect: lab.Sometimes, Run: threeWays(2, missedLease, true)},
 		{Name: sweptVariant, Run: sweep},
 	},
-}
+})
 
 const (
 	sleepPause   = 20 * time.Millisecond // of the client that sleeps

@@ -10,7 +10,7 @@ import (
 	"locklab/lockstrategy/articlelock"
 )
 
-var L10 = lab.Experiment{
+var L10 = Experiments.Add(lab.Experiment{
 	ID:       "L10-set-without-nx",
 	Articles: lab.Articles{"A0", "A3"},
 	Claim: `
@@ -39,7 +39,7 @@ var L10 = lab.Experiment{
 		{Name: "extended by comparison", Run: clients.Interleaving(articlelock.Extend, lateExtension)},
 		{Name: "A0's extend script", Expect: lab.Sometimes, Run: clients.Interleaving(articlelock.ExtendBySET, lateExtension)},
 	},
-}
+})
 
 const (
 	// excluded is the column of locks on one Redis where nothing fails: A and B share nothing but Redis.

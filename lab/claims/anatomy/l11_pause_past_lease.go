@@ -12,7 +12,7 @@ import (
 	"locklab/versions"
 )
 
-var L11 = lab.Experiment{
+var L11 = Experiments.Add(lab.Experiment{
 	ID:       "L11-pause-past-lease",
 	Articles: lab.Articles{"A0", "A2", "A3"},
 	Claim: `
@@ -33,7 +33,7 @@ var L11 = lab.Experiment{
 		clients.Once(pausedHolder("v7", "etcd, ", clients.Holding{Strategy: versions.NameEtcd, Majority: true})),
 		clients.Once(tokenless(pausedHolder("v8", "Memcached, ", clients.Holding{Strategy: versions.NameMemcached}))),
 	),
-}
+})
 
 // pausedHolder are two variants in which A is paused past its lease. Where no token is checked, its write is accepted. name is that of
 // the lock.

@@ -18,7 +18,7 @@ import (
 	"locklab/lockstrategy/articlelock"
 )
 
-var L12 = lab.Experiment{
+var L12 = Experiments.Add(lab.Experiment{
 	ID:       "L12-unanswered-acquire",
 	Articles: lab.Articles{"A0", "A1", "A2", "A3", "A4"},
 	Claim: `
@@ -62,7 +62,7 @@ var L12 = lab.Experiment{
 			Run: overLossyWire(articlelock.CompensatedByDEL, "A A B? B C C A C A C"),
 		},
 	}, clients.LocksOverProxies("lost", lostReplyOf)...),
-}
+})
 
 // leftBehind finds locks that no client holds, with or without an expiry, and lost updates.
 var leftBehind = clients.Any(history.Counter, clients.Noted(explore.OrphanedLock.Mark()), clients.Noted(explore.LeftUntilExpiry.Mark()))

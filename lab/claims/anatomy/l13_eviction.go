@@ -16,7 +16,7 @@ import (
 	"locklab/lockstrategy/articlelock"
 )
 
-var L13 = lab.Experiment{
+var L13 = Experiments.Add(lab.Experiment{
 	ID:       "L13-eviction",
 	Articles: lab.Articles{"A4"},
 	Claim:    "A full Redis with an evicting memory policy deletes the lock's key while a client holds the lock.",
@@ -42,7 +42,7 @@ var L13 = lab.Experiment{
 		Name: "RedLock, allkeys-lru on the deciding node", Expect: lab.Sometimes, Strategy: "v4", Fault: true, Trials: 1,
 		Run: failovers.OnDecidingNode(full("allkeys-lru", clients.NodeKey)),
 	}}),
-}
+})
 
 // full fills a node's memory until the lock is gone or nothing more is taken, and frees memory again.
 func full(policy, key string) clients.Fault {

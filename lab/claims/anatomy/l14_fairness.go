@@ -19,7 +19,7 @@ import (
 	"locklab/versions"
 )
 
-var L14 = lab.Experiment{
+var L14 = Experiments.Add(lab.Experiment{
 	ID:       "L14-fairness",
 	Articles: lab.Articles{"A1"},
 	Claim:    "Without a queue a waiter can starve; with a queue in each process, and turns between the processes, the shares are even.",
@@ -31,7 +31,7 @@ var L14 = lab.Experiment{
 		{Name: "Redis lock, two processes", Run: contend(2, queued)},
 		{Name: "SET NX PX, without a queue", Expect: lab.Sometimes, Run: contend(contenders, unqueued)},
 	},
-}
+})
 
 const (
 	contenders = 8

@@ -11,7 +11,7 @@ import (
 	"locklab/lab/servers"
 )
 
-var L15 = lab.Experiment{
+var L15 = Experiments.Add(lab.Experiment{
 	ID:       "L15-forced-unlock",
 	Articles: lab.Articles{"A1"},
 	Claim:    "A holder learns that its lock was freed by force: its lease's context ends.",
@@ -24,7 +24,7 @@ var L15 = lab.Experiment{
 		{Name: "forced, and A does not look", Expect: lab.Sometimes, Fault: true, Run: forced(false, false)},
 		{Name: "forced, A does not look, the token is checked", Fault: true, Run: forced(false, true)},
 	},
-}
+})
 
 // notNotified notes a holder that has not learned that its lock was freed.
 var notNotified = history.Mark{Name: "its lock was freed by force and it was not notified"}

@@ -16,7 +16,7 @@ import (
 	"locklab/topology"
 )
 
-var L16 = lab.Experiment{
+var L16 = Experiments.Add(lab.Experiment{
 	ID:       "L16-cluster-slots",
 	Articles: lab.Articles{"A3", "A4"},
 	Claim:    "On a cluster the keys of one lock need a common hash tag; without it the server refuses the lock's scripts with CROSSSLOT.",
@@ -31,7 +31,7 @@ var L16 = lab.Experiment{
 		{Name: "tag", Run: onCluster(tagged)},
 		{Name: "no tag", Expect: lab.Sometimes, Run: onCluster(untagged)},
 	},
-}
+})
 
 // crossSlot is noted of a script that the cluster refused because of its keys.
 var crossSlot = history.Mark{Name: "CROSSSLOT: the keys of the script are in different slots"}

@@ -15,7 +15,7 @@ import (
 	"locklab/lockstrategy/articlelock"
 )
 
-var L17 = lab.Experiment{
+var L17 = Experiments.Add(lab.Experiment{
 	ID:       "L17-released-after-expiry",
 	Articles: lab.Articles{"A1"},
 	Claim:    "A1's trace of a release shows a lock that had already expired: another client could have held it in between.",
@@ -34,7 +34,7 @@ var L17 = lab.Experiment{
 			Run: clients.WorkBesideWaiter(tracedLease, tracedWork, 0),
 		},
 	},
-}
+})
 
 // The times of A1's trace.
 const (

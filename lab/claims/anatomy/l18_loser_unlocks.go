@@ -10,7 +10,7 @@ import (
 	"locklab/lockstrategy/articlelock"
 )
 
-var L18 = lab.Experiment{
+var L18 = Experiments.Add(lab.Experiment{
 	ID:       "L18-loser-unlocks",
 	Articles: lab.Articles{"A3"},
 	Claim:    "A refused client that unlocks by DEL in its finally block deletes the holder's lock.",
@@ -34,7 +34,7 @@ var L18 = lab.Experiment{
 			Run: clients.Interleaving(articlelock.UnlockInFinally, refusedBetween),
 		},
 	},
-}
+})
 
 // refusedBetween lets B be refused and do what follows from that, and C request the lock, while A has read and not written.
 const refusedBetween = "A A B B C C A C A C C"

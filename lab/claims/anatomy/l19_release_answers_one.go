@@ -10,7 +10,7 @@ import (
 	"locklab/lockstrategy/articlelock"
 )
 
-var L19 = lab.Experiment{
+var L19 = Experiments.Add(lab.Experiment{
 	ID:       "L19-release-answers-one",
 	Articles: lab.Articles{"A1", "A3"},
 	Claim:    "A release script that first asks whether the key is gone answers \"released\" to any client.",
@@ -37,7 +37,7 @@ var L19 = lab.Experiment{
 			Run: clients.Interleaving(inFinally(articlelock.Redisson), refusedLate),
 		},
 	},
-}
+})
 
 const (
 	// releasedLate lets A release after its lease, and B, which was refused before, after it.

@@ -10,7 +10,7 @@ import (
 	"locklab/lockstrategy/articlelock"
 )
 
-var L20 = lab.Experiment{
+var L20 = Experiments.Add(lab.Experiment{
 	ID:       "L20-getset",
 	Articles: lab.Articles{"A1"},
 	Claim:    "A lock of SETNX and GETSET trusts its clients' clocks, and a refused client can leave it locked without a holder.",
@@ -33,4 +33,4 @@ var L20 = lab.Experiment{
 			Run: clients.Interleaving(articlelock.GetSetApart, "A A B B B B A B A A B B"),
 		},
 	},
-}
+})

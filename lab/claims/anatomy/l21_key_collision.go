@@ -11,7 +11,7 @@ import (
 	"locklab/lab/history"
 )
 
-var L21 = lab.Experiment{
+var L21 = Experiments.Add(lab.Experiment{
 	ID:       "L21-key-collision",
 	Articles: lab.Articles{"A0"},
 	Claim:    "Without separators two bookings can have the same lock key, and with two date formats one booking can have two keys.",
@@ -28,7 +28,7 @@ var L21 = lab.Experiment{
 		{Name: "lengths, two bookings", Run: twoGuests(lengths, group, couple)},
 		{Name: "lengths, one booking", Run: twoGuests(lengths, couple, couple)},
 	},
-}
+})
 
 // Formats of a date, as a client writes it.
 const (

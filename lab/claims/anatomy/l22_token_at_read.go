@@ -10,7 +10,7 @@ import (
 	"locklab/lab/history"
 )
 
-var L22 = lab.Experiment{
+var L22 = Experiments.Add(lab.Experiment{
 	ID:       "L22-token-at-read",
 	Articles: lab.Articles{"A0", "A2"},
 	Claim: `
@@ -24,7 +24,7 @@ var L22 = lab.Experiment{
 		{Name: "lost, checked at the read, too", Fault: true, Run: bothHaveRead(true, true)},
 		{Name: "one token granted twice, checked at the read, too", Fault: true, Run: clients.OnRedis(oneTokenTwice)},
 	},
-}
+})
 
 // bothHaveRead lets A and B read before A writes and then B, because the lock was lost; or lets them follow each other.
 func bothHaveRead(lost, atRead bool) lab.Scenario {

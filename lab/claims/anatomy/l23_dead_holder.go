@@ -12,7 +12,7 @@ import (
 	"locklab/versions"
 )
 
-var L23 = lab.Experiment{
+var L23 = Experiments.Add(lab.Experiment{
 	ID:       "L23-dead-holder",
 	Articles: lab.Articles{"A0", "A1", "A3"},
 	Claim:    "The key of a holder whose process is killed is free after one lease, plus what the store rounds up, with every lock.",
@@ -29,7 +29,7 @@ var L23 = lab.Experiment{
 		deadHolder("v7", versions.NameEtcd, 1500*time.Millisecond, 3),
 		deadHolder("v8", versions.NameMemcached, 3*time.Second, 1),
 	},
-}
+})
 
 const (
 	deadLease   = time.Second      // the shortest that etcd has

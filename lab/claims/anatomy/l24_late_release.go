@@ -22,7 +22,7 @@ import (
 	"locklab/versions"
 )
 
-var L24 = lab.Experiment{
+var L24 = Experiments.Add(lab.Experiment{
 	ID:       "L24-late-release",
 	Articles: lab.Articles{"A0", "A2", "A3"},
 	Claim:    "With v3 to v8 a release that arrives after its lease does not free the next holder's lock; a late DEL does.",
@@ -34,7 +34,7 @@ var L24 = lab.Experiment{
 		{Name: "DEL in time", Run: releaseOf(versions.NameRedis, sendDEL, inTime)},
 		{Name: "late DEL", Expect: lab.Sometimes, Fault: true, Run: releaseOf(versions.NameRedis, sendDEL, late)},
 	}, clients.LocksOverProxies("late", func(strategy string) lab.Scenario { return releaseOf(strategy, ownRelease, late) })...)),
-}
+})
 
 // lateLease is A's. Its release must begin within it.
 const lateLease = 800 * time.Millisecond

@@ -12,7 +12,7 @@ import (
 	"locklab/lockstrategy/articlelock"
 )
 
-var L25 = lab.Experiment{
+var L25 = Experiments.Add(lab.Experiment{
 	ID:       "L25-refused-extends",
 	Articles: lab.Articles{"A2"},
 	Claim:    "If EXPIRE runs before the answer of SETNX is read, clients that keep asking extend the lock of a dead holder without end.",
@@ -33,7 +33,7 @@ var L25 = lab.Experiment{
 		{Name: "as printed, B keeps asking", Expect: lab.Sometimes, Run: askAfterDeath(articlelock.EXPIREByAll, 1)},
 		{Name: "v3's scripts", Run: askAfterDeath(explore.V3, 1)},
 	},
-}
+})
 
 const (
 	passes   = 7                         // of time

@@ -15,7 +15,7 @@ import (
 	"locklab/systems/cache"
 )
 
-var C1 = lab.Experiment{
+var C1 = Experiments.Add(lab.Experiment{
 	ID:       "C1-penetration",
 	Articles: lab.Articles{"A3"},
 	Claim: `
@@ -35,7 +35,7 @@ var C1 = lab.Experiment{
 		{Name: "inserted elsewhere, a filter in each process", Expect: lab.Sometimes, Run: services.OnCache(processFilters)},
 		{Name: "inserted elsewhere, one filter in Redis", Run: services.OnCache(sharedFilter)},
 	},
-}
+})
 
 // bearable is how many loads the database bears, and how many keys Redis.
 const bearable = 20

@@ -12,7 +12,7 @@ import (
 	"locklab/systems/cache"
 )
 
-var C2 = lab.Experiment{
+var C2 = Experiments.Add(lab.Experiment{
 	ID:       "C2-avalanche",
 	Articles: lab.Articles{"A3"},
 	Claim: `
@@ -29,7 +29,7 @@ var C2 = lab.Experiment{
 		{Name: "Redis restarts empty, second level", Fault: true, Run: services.OnCache(restartedRedis(true))},
 		{Name: "second level, another process updates", Expect: lab.Sometimes, Run: services.OnCache(updatedElsewhere)},
 	},
-}
+})
 
 // fifty items are filled.
 const fifty = 50

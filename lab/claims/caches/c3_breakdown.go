@@ -20,7 +20,7 @@ import (
 	"locklab/versions"
 )
 
-var C3 = lab.Experiment{
+var C3 = Experiments.Add(lab.Experiment{
 	ID:       "C3-breakdown",
 	Articles: lab.Articles{"A3"},
 	Claim:    "When a hot item expires, every request goes to the database; a lock lets one load, and singleflight one for each process.",
@@ -40,7 +40,7 @@ var C3 = lab.Experiment{
 		{Name: "no TTL, refreshed", Run: services.OnCache(refreshedItem(false))},
 		{Name: "no TTL, refreshed, after an update", Expect: lab.Sometimes, Run: services.OnCache(refreshedItem(true))},
 	},
-}
+})
 
 // hotRequests is how many requests one process has at one moment.
 const hotRequests = 20

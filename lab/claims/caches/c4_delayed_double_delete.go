@@ -14,7 +14,7 @@ import (
 	"locklab/systems/cache"
 )
 
-var C4 = lab.Experiment{
+var C4 = Experiments.Add(lab.Experiment{
 	ID:       "C4-delayed-double-delete",
 	Articles: lab.Articles{"A3"},
 	Claim: `
@@ -42,7 +42,7 @@ var C4 = lab.Experiment{
 		everyInterleaving(", update and set by two writers", lab.Sometimes, twoWriters(updateSet), explore.Interleavings("A", 2, "B", 2)),
 		everyInterleaving(", set and update by two writers", lab.Sometimes, twoWriters(setUpdate), explore.Interleavings("A", 2, "B", 2)),
 	},
-}
+})
 
 // cacheWriter makes a writer of a database and a cache.
 type cacheWriter func(db cache.Writer, r *cache.Redis) cache.Writer

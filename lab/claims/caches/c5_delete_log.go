@@ -14,7 +14,7 @@ import (
 	"locklab/systems/cache"
 )
 
-var C5 = lab.Experiment{
+var C5 = Experiments.Add(lab.Experiment{
 	ID:       "C5-delete-log",
 	Articles: lab.Articles{"A3"},
 	Claim: `
@@ -32,7 +32,7 @@ var C5 = lab.Experiment{
 		{Name: "Redis out of reach, no log", Expect: lab.Sometimes, Fault: true, Run: services.OnCache(outOfReach(false))},
 		{Name: "Redis out of reach, log", Fault: true, Run: services.OnCache(outOfReach(true))},
 	},
-}
+})
 
 func undisturbedWriter(ctx context.Context, x *services.Cache) {
 	r := x.Aside(x.Connect(), cache.Config{})

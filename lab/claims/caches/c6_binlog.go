@@ -17,7 +17,7 @@ import (
 	"locklab/systems/cache/changes"
 )
 
-var C6 = lab.Experiment{
+var C6 = Experiments.Add(lab.Experiment{
 	ID:       "C6-binlog",
 	Articles: lab.Articles{"A3"},
 	Claim: `
@@ -47,7 +47,7 @@ var C6 = lab.Experiment{
 			lab.Variant{Name: "binlog, the relay is killed", Fault: true, Run: byBinlog(feedTask{relay: relayChanges})},
 		),
 	),
-}
+})
 
 // onBinlog are variants of one trial, because a server takes seconds to start.
 func onBinlog(variants ...lab.Variant) []lab.Variant {

@@ -1,9 +1,14 @@
-// Package caches has the experiments on a cache beside a database (C1 to C6).
+// Package caches has the experiments on a cache beside a database.
 package caches
 
-import "embed"
+import (
+	"embed"
 
-// Lessons are the files with the experiments' lessons.
-//
+	"locklab/lab"
+)
+
 //go:embed *.md
-var Lessons embed.FS
+var lessons embed.FS
+
+// Experiments are those of this folder: each adds itself.
+var Experiments = lab.NewGroup(lessons)

@@ -1,9 +1,14 @@
-// Package faults has the experiments in which servers of a lock fail, are cut off, or are replaced (F01 to F13).
+// Package faults has the experiments in which servers of a lock fail, are cut off, or are replaced.
 package faults
 
-import "embed"
+import (
+	"embed"
 
-// Lessons are the files with the experiments' lessons.
-//
+	"locklab/lab"
+)
+
 //go:embed *.md
-var Lessons embed.FS
+var lessons embed.FS
+
+// Experiments are those of this folder: each adds itself.
+var Experiments = lab.NewGroup(lessons)

@@ -14,7 +14,7 @@ import (
 	"locklab/lockstrategy/articlelock"
 )
 
-var F01 = lab.Experiment{
+var F01 = Experiments.Add(lab.Experiment{
 	ID:       "F01-master-slave",
 	Articles: lab.Articles{"A2", "A3", "A4"},
 	Claim:    "A master that dies before it has replicated the lock loses it: two clients hold it.",
@@ -27,7 +27,7 @@ var F01 = lab.Experiment{
 		failovers.Variants(failovers.MasterSlave, 3*time.Second, failovers.KilledOnce(failovers.MasterSlave)),
 		clients.NaiveVariants("replication cut, lock taken, killed", lostAtFailover),
 	),
-}
+})
 
 // lostAtFailover is a naive lock whose holder works while the master is killed before it has replicated the lock.
 func lostAtFailover(lock articlelock.Lock) lab.Scenario {

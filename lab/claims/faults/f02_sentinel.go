@@ -15,7 +15,7 @@ import (
 	"locklab/lab/servers"
 )
 
-var F02 = lab.Experiment{
+var F02 = Experiments.Add(lab.Experiment{
 	ID:       "F02-sentinel",
 	Articles: lab.Articles{"A4"},
 	Claim: `
@@ -34,7 +34,7 @@ var F02 = lab.Experiment{
 	Variants: failovers.Variants(failovers.Sentinels, clients.LongLease, lab.Variant{
 		Name: "replication cut, lock taken, killed: twice in a row", Run: twiceInARow,
 	}),
-}
+})
 
 // threeHolders finds lost updates. Where a third client came, it finds a value that three clients wrote.
 func threeHolders(trial []history.Event) (found []history.Violation) {

@@ -9,7 +9,7 @@ import (
 	"locklab/lab/history"
 )
 
-var F03 = lab.Experiment{
+var F03 = Experiments.Add(lab.Experiment{
 	ID:       "F03-cluster",
 	Articles: lab.Articles{"A3", "A4"},
 	Claim:    "In a Redis Cluster, too, a master that dies before it has replicated the lock loses it: two clients hold it.",
@@ -24,4 +24,4 @@ var F03 = lab.Experiment{
 	},
 	Check:    history.Counter,
 	Variants: failovers.Variants(failovers.Clustered, clients.LongLease, failovers.KilledOnce(failovers.Clustered)),
-}
+})

@@ -17,7 +17,7 @@ import (
 	"locklab/lockstrategy"
 )
 
-var F04 = lab.Experiment{
+var F04 = Experiments.Add(lab.Experiment{
 	ID:       "F04-wait-narrows",
 	Articles: lab.Articles{"A2", "A3", "A4"},
 	Claim:    "WAIT and min-replicas-to-write narrow the window in which a lock is lost with its master, and do not close it.",
@@ -35,7 +35,7 @@ var F04 = lab.Experiment{
 		{Name: "min-replicas-to-write 1, after the lag: no lock", Fault: true, Trials: 1, Run: againstLoss(afterLag)},
 		{Name: "min-replicas-to-write 1, within the lag", Expect: lab.Sometimes, Fault: true, Run: againstLoss(withinLag)},
 	},
-}
+})
 
 // againstLoss runs a scenario against a master with three replicas, of which the most complete one is promoted.
 func againstLoss(scenario func(context.Context, *failovers.Replicated)) lab.Scenario {

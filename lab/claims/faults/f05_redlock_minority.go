@@ -19,7 +19,7 @@ import (
 	"locklab/lockstrategy"
 )
 
-var F05 = lab.Experiment{
+var F05 = Experiments.Add(lab.Experiment{
 	ID:       "F05-redlock-minority",
 	Articles: lab.Articles{"A2", "A4"},
 	Claim:    "RedLock grants the lock while two of its five nodes are dead or hang, and refuses it in time with three such nodes.",
@@ -42,7 +42,7 @@ var F05 = lab.Experiment{
 			Run: alone(5*time.Millisecond, true),
 		},
 	},
-}
+})
 
 // down kills n of five nodes before A requests the lock.
 func down(n int) lab.Scenario {

@@ -16,7 +16,7 @@ import (
 	"locklab/versions"
 )
 
-var F06 = lab.Experiment{
+var F06 = Experiments.Add(lab.Experiment{
 	ID:       "F06-redlock-amnesia",
 	Articles: lab.Articles{"A2", "A4"},
 	Claim:    "In RedLock a node that restarts empty lets a second majority form; one that stays down for the longest lease does not.",
@@ -44,7 +44,7 @@ var F06 = lab.Experiment{
 			Needs: []lab.Need{lab.MariaDB}, Run: restartDatabase("0"),
 		},
 	}, disks("ZooKeeper", "v6", versions.NameZooKeeper, restartZooKeeper), disks("etcd", "v7", versions.NameEtcd, restartEtcd)),
-}
+})
 
 // disks are a server that restarts with its disk, and the leader of three that loses it.
 func disks(server, version, strategy string, restart func(n int) lab.Scenario) []lab.Variant {

@@ -13,7 +13,7 @@ import (
 	"locklab/lab/servers"
 )
 
-var F07 = lab.Experiment{
+var F07 = Experiments.Add(lab.Experiment{
 	ID:       "F07-redlock-clock",
 	Articles: lab.Articles{"A2", "A4"},
 	Claim:    "In RedLock a node whose clock jumps ahead ends its key early and lets a second majority form.",
@@ -35,7 +35,7 @@ var F07 = lab.Experiment{
 			Needs: []lab.Need{lab.MariaDB}, Run: clients.OnMariaDB(jumpOfDatabase),
 		},
 	}),
-}
+})
 
 // hourAhead makes a node end its keys an hour early.
 func hourAhead(ctx context.Context, t *lab.Trial, n *servers.Node) {

@@ -14,7 +14,7 @@ import (
 	"locklab/lab/history"
 )
 
-var F08 = lab.Experiment{
+var F08 = Experiments.Add(lab.Experiment{
 	ID:       "F08-redlock-same-node-twice",
 	Articles: lab.Articles{"A2"},
 	Claim:    "A2's RedLock names one of its nodes twice: the loss of that node ends the lock, and that node alone is a majority.",
@@ -27,7 +27,7 @@ var F08 = lab.Experiment{
 		{Name: "A2's list, node 2 lost", Expect: lab.Sometimes, Fault: true, Run: lostOf(1, 2, 2)},
 		{Name: "A2's list, node 2 restarts empty", Expect: lab.Sometimes, Fault: true, Run: emptyOf(1, 2, 2)},
 	},
-}
+})
 
 // lostOf kills node 2, and A requests the lock on the nodes in the list.
 func lostOf(list ...int) lab.Scenario {

@@ -10,7 +10,7 @@ import (
 	"locklab/lab/servers"
 )
 
-var F09 = lab.Experiment{
+var F09 = Experiments.Add(lab.Experiment{
 	ID:       "F09-etcd-leader",
 	Articles: lab.Articles{"A3", "A4"},
 	Claim: `
@@ -25,6 +25,6 @@ var F09 = lab.Experiment{
 	},
 	Check:    clients.Any(history.Counter, history.Exclusion),
 	Variants: etcdElects.Variants("v7"),
-}
+})
 
 var etcdElects = failovers.Election[*servers.Member]{Start: failovers.StartEtcd, Lease: clients.LongLease, Probe: 600 * time.Millisecond}

@@ -10,7 +10,7 @@ import (
 	"locklab/lab/servers"
 )
 
-var F10 = lab.Experiment{
+var F10 = Experiments.Add(lab.Experiment{
 	ID:       "F10-zookeeper-leader",
 	Articles: lab.Articles{"A3", "A4"},
 	Claim:    "The lock in ZooKeeper survives the death of the leader with one holder at most, and the next leader grants it again.",
@@ -24,7 +24,7 @@ var F10 = lab.Experiment{
 	},
 	Check:    clients.Any(history.Counter, history.Exclusion),
 	Variants: zooKeeperElects.Variants("v6"),
-}
+})
 
 // A lease ends after half of the session's timeout without a confirmation.
 var zooKeeperElects = failovers.Election[*servers.ZooKeeperNode]{

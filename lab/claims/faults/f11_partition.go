@@ -18,7 +18,7 @@ import (
 // partitionLease is renewed until the proxy drops, and then has to end.
 const partitionLease = time.Second
 
-var F11 = lab.Experiment{
+var F11 = Experiments.Add(lab.Experiment{
 	ID:       "F11-partition",
 	Articles: lab.Articles{"A0", "A1", "A2"},
 	Claim:    "A holder that is cut off from the server stops in time: its lease's context ends before the server frees the key.",
@@ -32,7 +32,7 @@ var F11 = lab.Experiment{
 		{Name: "cut off, and A does not look", Expect: lab.Sometimes, Fault: true, Run: partition(faultproxy.Both, false, false)},
 		{Name: "cut off, A does not look, the token is checked", Fault: true, Run: partition(faultproxy.Both, false, true)},
 	},
-}
+})
 
 // partition cuts A off (not at all: 0) while it holds the lock. It looks at its lease before it writes, or does not.
 func partition(d faultproxy.Direction, looks, checks bool) lab.Scenario {

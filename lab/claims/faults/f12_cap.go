@@ -12,7 +12,7 @@ import (
 	"locklab/lockstrategy"
 )
 
-var F12 = lab.Experiment{
+var F12 = Experiments.Add(lab.Experiment{
 	ID:       "F12-cap",
 	Articles: lab.Articles{"A3"},
 	Claim:    "When the network is cut, Redis lets both sides have the lock; RedLock, etcd and ZooKeeper refuse the side of the minority.",
@@ -34,7 +34,7 @@ var F12 = lab.Experiment{
 		cutOff("etcd", "v7", lab.Never, etcdSides(majorityLease), lab.Etcd),
 		cutOff("ZooKeeper", "v6", lab.Never, zooKeeperSides(majorityLease), lab.ZooKeeper),
 	},
-}
+})
 
 // The leases of A and B. ZooKeeper ends a lock after half of its lease.
 const (

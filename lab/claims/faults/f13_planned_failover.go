@@ -10,7 +10,7 @@ import (
 	"locklab/topology"
 )
 
-var F13 = lab.Experiment{
+var F13 = Experiments.Add(lab.Experiment{
 	ID:    "F13-planned-failover",
 	Claim: "A planned failover loses confirmed writes, and grants locks twice, unless the old master stops its writes first.",
 	Level: lab.Medium,
@@ -46,4 +46,4 @@ var F13 = lab.Experiment{
 			Run: ordersDuring(pauseWrites, 0, false),
 		},
 	},
-}
+})

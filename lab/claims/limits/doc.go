@@ -1,9 +1,14 @@
-// Package limits has the experiments on rate limits (R0 to R10).
+// Package limits has the experiments on rate limits.
 package limits
 
-import "embed"
+import (
+	"embed"
 
-// Lessons are the files with the experiments' lessons.
-//
+	"locklab/lab"
+)
+
 //go:embed *.md
-var Lessons embed.FS
+var lessons embed.FS
+
+// Experiments are those of this folder: each adds itself.
+var Experiments = lab.NewGroup(lessons)

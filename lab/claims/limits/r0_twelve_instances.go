@@ -10,7 +10,7 @@ import (
 	"locklab/lab/claims/services"
 )
 
-var R0 = lab.Experiment{
+var R0 = Experiments.Add(lab.Experiment{
 	ID:       "R0-twelve-instances",
 	Articles: lab.Articles{"A0"},
 	Claim: `
@@ -24,7 +24,7 @@ var R0 = lab.Experiment{
 		{Name: "twelve instances, one counter in Redis", Run: supplierCalls("r3", services.SupplierNodes)},
 		{Name: "twelve instances, each with its part of the limit", Run: supplierCalls("r7", services.SupplierNodes)},
 	},
-}
+})
 
 // supplierCalls sends more requests than the supplier's limit to instances that call it, and records which calls were made.
 func supplierCalls(algorithm string, instances int) lab.Scenario {

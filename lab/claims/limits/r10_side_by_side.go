@@ -11,7 +11,7 @@ import (
 	"locklab/systems/ratelimit"
 )
 
-var R10 = lab.Experiment{
+var R10 = Experiments.Add(lab.Experiment{
 	ID:       "R10-side-by-side",
 	Articles: lab.Articles{"A0"},
 	Claim:    "Of the ways to count over twelve nodes, only the log, a GCRA with a small burst, and a divided limit keep any window.",
@@ -29,7 +29,7 @@ var R10 = lab.Experiment{
 		i := slices.IndexFunc(all, func(v lab.Variant) bool { return v.Expect == lab.Never })
 		return slices.Concat(all[i:i+1], all[:i], all[i+1:]) // the control first
 	}(),
-}
+})
 
 func sideBySide(algorithm string) lab.Scenario {
 	return func(ctx context.Context, t *lab.Trial) {

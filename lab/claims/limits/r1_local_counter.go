@@ -8,7 +8,7 @@ import (
 	"locklab/lab/claims/services"
 )
 
-var R1 = lab.Experiment{
+var R1 = Experiments.Add(lab.Experiment{
 	ID:       "R1-local-counter",
 	Articles: lab.Articles{"A0"},
 	Claim:    "A limit that each of twelve nodes counts for itself admits twelve times as many calls.",
@@ -20,7 +20,7 @@ var R1 = lab.Experiment{
 		{Name: "twelve nodes", Expect: lab.Sometimes, Run: manyCalls("r1", services.SupplierNodes)},
 		{Name: "twelve nodes, one counter in Redis", Run: manyCalls("r3", services.SupplierNodes)},
 	},
-}
+})
 
 // manyCalls lets each node call more often than all of them may.
 func manyCalls(algorithm string, nodes int) lab.Scenario {

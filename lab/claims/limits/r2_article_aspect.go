@@ -8,7 +8,7 @@ import (
 	"locklab/lab/claims/services"
 )
 
-var R2 = lab.Experiment{
+var R2 = Experiments.Add(lab.Experiment{
 	ID:       "R2-article-aspect",
 	Articles: lab.Articles{"A0"},
 	Claim: `
@@ -23,7 +23,7 @@ var R2 = lab.Experiment{
 		{Name: "with >=, one caller alone", Run: callAlone("r9")},
 		{Name: "with >=, twelve together", Expect: lab.Sometimes, Run: compareTogether("r9")},
 	},
-}
+})
 
 func callAlone(algorithm string) lab.Scenario {
 	return func(ctx context.Context, t *lab.Trial) {

@@ -10,7 +10,7 @@ import (
 	"locklab/lab/history"
 )
 
-var R3 = lab.Experiment{
+var R3 = Experiments.Add(lab.Experiment{
 	ID:       "R3-fixed-window",
 	Articles: lab.Articles{"A0"},
 	Claim:    "INCR and EXPIRE in one script that decides admit exactly the limit in each window, over twelve nodes.",
@@ -22,7 +22,7 @@ var R3 = lab.Experiment{
 		{Name: "INCR, then EXPIRE", Run: twoWindows("r5")},
 		{Name: "a counter in each node", Expect: lab.Sometimes, Run: twoWindows("r1")},
 	},
-}
+})
 
 // nextWindow is noted between two windows.
 var nextWindow = history.Mark{Name: "the window is over"}

@@ -8,7 +8,7 @@ import (
 	"locklab/lab/claims/services"
 )
 
-var R4 = lab.Experiment{
+var R4 = Experiments.Add(lab.Experiment{
 	ID:       "R4-window-edge",
 	Articles: lab.Articles{"A0"},
 	Claim:    "A fixed window admits nearly twice the limit around its end; a sliding window does not, and GCRA with a small burst does not.",
@@ -22,7 +22,7 @@ var R4 = lab.Experiment{
 		{Name: "GCRA, burst and rate are the limit", Run: aroundTheEnd("r6")},
 		{Name: "GCRA, each is the limit", Expect: lab.Sometimes, Run: aroundTheEnd("r8")},
 	},
-}
+})
 
 func insideOneWindow(ctx context.Context, t *lab.Trial) {
 	c := services.StartCaller(ctx, t, "r3", services.SupplierNodes, services.PerMinute) // its window ends after the trial

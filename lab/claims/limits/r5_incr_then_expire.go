@@ -16,7 +16,7 @@ import (
 	"locklab/systems/ratelimit"
 )
 
-var R5 = lab.Experiment{
+var R5 = Experiments.Add(lab.Experiment{
 	ID:       "R5-incr-then-expire",
 	Articles: lab.Articles{"A0"},
 	Claim:    "A crash between INCR and EXPIRE blocks the supplier for ever; a script frees the counter, if it runs at all.",
@@ -33,7 +33,7 @@ var R5 = lab.Experiment{
 		},
 		{Name: "two commands until it is full, then one script", Fault: true, Run: crashed("r5", "r3", 2*services.PerMinute.Count)},
 	},
-}
+})
 
 var refusedForEver = history.Mark{Name: "the counter has no expiry, and refuses for ever"}
 

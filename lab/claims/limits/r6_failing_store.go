@@ -13,7 +13,7 @@ import (
 	"locklab/systems/ratelimit"
 )
 
-var R6 = lab.Experiment{
+var R6 = Experiments.Add(lab.Experiment{
 	ID:       "R6-failing-store",
 	Articles: lab.Articles{"A0"},
 	Claim: `
@@ -30,7 +30,7 @@ var R6 = lab.Experiment{
 			Run: counterLost,
 		},
 	},
-}
+})
 
 // longestAnswer is long, because twelve nodes dial at the same moment, and with fail open a slow answer is no answer. It costs no time: a
 // Redis that was killed refuses immediately.

@@ -8,7 +8,7 @@ import (
 	"locklab/lab/claims/services"
 )
 
-var R7 = lab.Experiment{
+var R7 = Experiments.Add(lab.Experiment{
 	ID:       "R7-split-limit",
 	Articles: lab.Articles{"A0"},
 	Claim: `
@@ -22,7 +22,7 @@ var R7 = lab.Experiment{
 		{Name: "limit / 12, even load", Run: spreadLoad("r7", even)},
 		{Name: "limit / 12, skewed load", Run: spreadLoad("r7", skewed)},
 	},
-}
+})
 
 func even(ctx context.Context, c *services.Caller) { c.Together(ctx, 2*c.Limit.Count/len(c.Limiters)) }
 

@@ -13,7 +13,7 @@ import (
 	"locklab/lab/history"
 )
 
-var R8 = lab.Experiment{
+var R8 = Experiments.Add(lab.Experiment{
 	ID:       "R8-script-fails-midway",
 	Articles: lab.Articles{"A0", "A4"},
 	Claim:    "A script that fails midway keeps what it has written; and a script that takes 0 for false grants its lock to every client.",
@@ -27,7 +27,7 @@ var R8 = lab.Experiment{
 		{Name: "the reply of SETNX is compared with 1", Run: clients.OnRedis(lockBy(" == 1"))},
 		{Name: "the reply of SETNX is the condition", Expect: lab.Sometimes, Run: clients.OnRedis(lockBy(""))},
 	},
-}
+})
 
 var keptWrite = history.Mark{Name: "the script has failed, and its write has stayed: a counter without an expiry"}
 

@@ -12,7 +12,7 @@ import (
 	"locklab/systems/ratelimit"
 )
 
-var R9 = lab.Experiment{
+var R9 = Experiments.Add(lab.Experiment{
 	ID:       "R9-counter-lock",
 	Articles: lab.Articles{"A0"},
 	Claim:    "The counter needs no lock: one script is exact, and a lock around A0's listing costs more and still admits one call too many.",
@@ -25,7 +25,7 @@ var R9 = lab.Experiment{
 		{Name: "A0's listing in a lock", Expect: lab.Sometimes, Run: priced("r2", true)},
 		{Name: "with >=, in a lock", Run: priced("r9", true)},
 	},
-}
+})
 
 // locked takes a lock around each question to a limiter.
 type locked struct {

@@ -1,9 +1,14 @@
-// Package orders has the experiments on an order that drivers grab (G1 to G9, G11 and G12).
+// Package orders has the experiments on an order that drivers grab.
 package orders
 
-import "embed"
+import (
+	"embed"
 
-// Lessons are the files with the experiments' lessons.
-//
+	"locklab/lab"
+)
+
 //go:embed *.md
-var Lessons embed.FS
+var lessons embed.FS
+
+// Experiments are those of this folder: each adds itself.
+var Experiments = lab.NewGroup(lessons)

@@ -11,7 +11,7 @@ import (
 	"locklab/lab/history"
 )
 
-var G1 = lab.Experiment{
+var G1 = Experiments.Add(lab.Experiment{
 	ID:       "G1-no-lock",
 	Articles: lab.Articles{"A2"},
 	Claim:    "Without a lock each instance grants the same order, and one instance alone grants it several times.",
@@ -24,7 +24,7 @@ var G1 = lab.Experiment{
 		{Name: "one instance", Expect: lab.Sometimes, Run: services.Grabs(services.Service{Version: "v1", Instances: 1})},
 		{Name: "two instances", Expect: lab.Sometimes, Run: byBoth(services.Grabs(services.Service{Version: "v1"}))},
 	},
-}
+})
 
 // grantedTwice finds two winners: by two instances where there are such, otherwise any two.
 func grantedTwice(trial []history.Event) (found []history.Violation) {

@@ -8,7 +8,7 @@ import (
 	"locklab/lab/history"
 )
 
-var G2 = lab.Experiment{
+var G2 = Experiments.Add(lab.Experiment{
 	ID:       "G2-process-mutex",
 	Articles: lab.Articles{"A2"},
 	Claim:    "With a mutex in the process, one instance grants an order once, and two instances grant it twice.",
@@ -24,4 +24,4 @@ var G2 = lab.Experiment{
 			Run: services.Grabs(services.Service{Version: "v2", Think: time.Second}),
 		},
 	},
-}
+})

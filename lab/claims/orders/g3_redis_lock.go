@@ -7,7 +7,7 @@ import (
 	"locklab/lab/claims/services"
 )
 
-var G3 = services.LockedGrabs(lab.Experiment{
+var G3 = Experiments.Add(services.LockedGrabs(lab.Experiment{
 	ID:       "G3-redis-lock",
 	Articles: lab.Articles{"A2"},
 	Claim:    "With the Redis lock exactly one driver wins the order.",
@@ -19,4 +19,4 @@ var G3 = services.LockedGrabs(lab.Experiment{
 		Name: "Redis lock, A2's second of thinking", Slow: true,
 		Run: services.Grabs(services.Service{Version: "v3", Think: time.Second}),
 	},
-)
+))

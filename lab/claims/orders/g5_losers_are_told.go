@@ -22,7 +22,7 @@ import (
 	"locklab/versions"
 )
 
-var G5 = lab.Experiment{
+var G5 = Experiments.Add(lab.Experiment{
 	ID:       "G5-losers-are-told",
 	Articles: lab.Articles{"A0", "A2"},
 	Claim:    "Each version tells a loser which driver has the order, or that the lock is held, and A2's listing tells no driver anything.",
@@ -34,7 +34,7 @@ var G5 = lab.Experiment{
 		{Name: "does not wait", Run: grabsOfAll("0")},
 		{Name: "A2's listing", Expect: lab.Sometimes, Run: grabsOfListing},
 	},
-}
+})
 
 // grabsOfAll uses all versions, each for an order of its own. With a wait of 0, those with a lock must refuse somebody.
 func grabsOfAll(wait string) lab.Scenario {

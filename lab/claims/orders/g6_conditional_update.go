@@ -8,7 +8,7 @@ import (
 	"locklab/lab/history"
 )
 
-var G6 = lab.Experiment{
+var G6 = Experiments.Add(lab.Experiment{
 	ID:       "G6-conditional-update",
 	Articles: lab.Articles{"A2"},
 	Claim:    "An UPDATE with the condition that the order is still open has exactly one winner, without a lock.",
@@ -21,4 +21,4 @@ var G6 = lab.Experiment{
 		{Name: "read and write, 20 simultaneously", Expect: lab.Sometimes, Run: services.Grabs(services.Service{Version: "v1"})},
 		{Name: "conditional UPDATE, 20 simultaneously", Run: services.Grabs(services.Service{Version: "v0"})},
 	},
-}
+})

@@ -9,7 +9,7 @@ import (
 	"locklab/topology"
 )
 
-var G9 = lab.Experiment{
+var G9 = Experiments.Add(lab.Experiment{
 	ID:       "G9-lock-faults",
 	Articles: lab.Articles{"A2"},
 	Claim:    "No fault of the lock, and no failover of its Redis, gives an order to two drivers, as long as the database checks the token.",
@@ -30,4 +30,4 @@ var G9 = lab.Experiment{
 			Run: services.Chaos{Version: "v3", For: time.Minute, Topology: topology.Sentinel}.Orders,
 		},
 	},
-}
+})

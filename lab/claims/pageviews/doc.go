@@ -1,9 +1,14 @@
-// Package pageviews has the experiments on the counter of page views (P0 to P9).
+// Package pageviews has the experiments on the counter of page views.
 package pageviews
 
-import "embed"
+import (
+	"embed"
 
-// Lessons are the files with the experiments' lessons.
-//
+	"locklab/lab"
+)
+
 //go:embed *.md
-var Lessons embed.FS
+var lessons embed.FS
+
+// Experiments are those of this folder: each adds itself.
+var Experiments = lab.NewGroup(lessons)

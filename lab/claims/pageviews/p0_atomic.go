@@ -7,7 +7,7 @@ import (
 	"locklab/lab/claims/services"
 )
 
-var P0 = lab.Experiment{
+var P0 = Experiments.Add(lab.Experiment{
 	ID:       "P0-atomic",
 	Articles: lab.Articles{"A4"},
 	Claim:    "INCR needs no lock: A4's first listing, run as it is printed, ends at 666 and not at 34.",
@@ -23,4 +23,4 @@ var P0 = lab.Experiment{
 			Run: services.PageViews(services.Service{Version: "v1"}),
 		},
 	},
-}
+})

@@ -14,7 +14,7 @@ import (
 	"locklab/pview"
 )
 
-var P1 = lab.Experiment{
+var P1 = Experiments.Add(lab.Experiment{
 	ID:       "P1-no-lock",
 	Articles: lab.Articles{"A4"},
 	Claim:    "Reading a counter, adding one and writing it back without a lock loses updates.",
@@ -28,7 +28,7 @@ var P1 = lab.Experiment{
 		{Name: "666 simultaneously", Expect: lab.Sometimes, Run: services.PageViews(services.Service{Version: "v1"})},
 		{Name: "two, step by step", Expect: lab.Sometimes, Trials: 1, Run: clients.OnRedis(twoViews)},
 	},
-}
+})
 
 // twoViews lets a view of instance-2 run between the read and the write of a view of instance-1. A request over HTTP does not tell when
 // it has read, and these views do.

@@ -11,7 +11,7 @@ import (
 	"locklab/versions"
 )
 
-var P2 = lab.Experiment{
+var P2 = Experiments.Add(lab.Experiment{
 	ID:       "P2-process-mutex",
 	Articles: lab.Articles{"A4"},
 	Claim: `
@@ -25,7 +25,7 @@ var P2 = lab.Experiment{
 		{Name: "two instances", Expect: lab.Sometimes, Strategy: "v2", Run: services.PageViews(services.Service{Version: "v2"})},
 		{Name: "two processes, the values of each", Expect: lab.Sometimes, Run: setBack},
 	},
-}
+})
 
 // setBack lets B read, be slow, and set the counter back under A, whose mutex is another. Each client has a key in the
 // history, so that a value is found only if one client writes it twice.

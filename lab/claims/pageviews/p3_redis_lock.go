@@ -8,7 +8,7 @@ import (
 	"locklab/topology"
 )
 
-var P3 = services.LockedViews(lab.Experiment{
+var P3 = Experiments.Add(services.LockedViews(lab.Experiment{
 	ID:       "P3-redis-lock",
 	Articles: lab.Articles{"A4"},
 	Claim:    "With the Redis lock no update is lost, on any of the four topologies, as long as no server fails.",
@@ -27,4 +27,4 @@ var P3 = services.LockedViews(lab.Experiment{
 		Name: "sentinel", Strategy: "v3", Run: services.PageViews(services.Service{Version: "v3", Topology: topology.Sentinel}),
 	},
 	lab.Variant{Name: "cluster", Strategy: "v3", Run: services.PageViews(services.Service{Version: "v3", Topology: topology.Cluster})},
-)
+))

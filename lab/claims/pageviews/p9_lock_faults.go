@@ -7,7 +7,7 @@ import (
 	"locklab/lab/claims/services"
 )
 
-var P9 = lab.Experiment{
+var P9 = Experiments.Add(lab.Experiment{
 	ID:       "P9-lock-faults",
 	Articles: lab.Articles{"A0", "A4"},
 	Claim:    "No fault of the lock loses a page view, as long as the counter checks the fencing token at the read and at the write.",
@@ -24,4 +24,4 @@ var P9 = lab.Experiment{
 		{Name: "v4, no token", Expect: lab.Sometimes, Fault: true, Run: services.Chaos{Version: "v4", For: 10 * time.Second}.Views},
 		{Name: "v3, token checked", Fault: true, Run: services.Chaos{Version: "v3", For: time.Minute}.Views},
 	},
-}
+})

@@ -1,9 +1,14 @@
-// Package shops has the experiments on the shop: stock, orders, messages and states (S1 to S4).
+// Package shops has the experiments on the shop: stock, orders, messages and states.
 package shops
 
-import "embed"
+import (
+	"embed"
 
-// Lessons are the files with the experiments' lessons.
-//
+	"locklab/lab"
+)
+
 //go:embed *.md
-var Lessons embed.FS
+var lessons embed.FS
+
+// Experiments are those of this folder: each adds itself.
+var Experiments = lab.NewGroup(lessons)

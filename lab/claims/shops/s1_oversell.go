@@ -17,7 +17,7 @@ import (
 	"locklab/versions"
 )
 
-var S1 = lab.Experiment{
+var S1 = Experiments.Add(lab.Experiment{
 	ID:       "S1-oversell",
 	Articles: lab.Articles{"A3"},
 	Claim:    "Without a lock that all instances share, or a condition in the UPDATE, two buyers get the last piece.",
@@ -52,7 +52,7 @@ var S1 = lab.Experiment{
 			Run: inMariaDBShop(versions.NameRedis, 0, flashSale),
 		},
 	},
-}
+})
 
 // Marks of the check's violations.
 var (

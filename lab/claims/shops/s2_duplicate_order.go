@@ -13,7 +13,7 @@ import (
 	"locklab/versions"
 )
 
-var S2 = lab.Experiment{
+var S2 = Experiments.Add(lab.Experiment{
 	ID:       "S2-duplicate-order",
 	Articles: lab.Articles{"A3"},
 	Claim:    "A lock alone does not stop a second submission: it comes later, unless the lock is followed by a check.",
@@ -36,7 +36,7 @@ var S2 = lab.Experiment{
 		{Name: "unique key", Run: services.InShop("", 5, submittedUnique)},
 		{Name: "idempotency key", Run: services.InShop("", 5, submittedWithKey)},
 	},
-}
+})
 
 const onceOnly = "the order of buyer 1"
 

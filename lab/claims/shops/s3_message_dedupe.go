@@ -13,7 +13,7 @@ import (
 	"locklab/systems/shop"
 )
 
-var S3 = lab.Experiment{
+var S3 = Experiments.Add(lab.Experiment{
 	ID:       "S3-message-dedupe",
 	Articles: lab.Articles{"A3"},
 	Claim:    "A message that comes twice has one effect only if its mark and its work are one transaction.",
@@ -30,7 +30,7 @@ var S3 = lab.Experiment{
 		killedAt("one transaction, killed before the acknowledgement", shop.OneTransaction, "before xack", lab.Never),
 		slowAt("one transaction, slow", shop.OneTransaction, "after xreadgroup", lab.Never),
 	},
-}
+})
 
 // packing is a paid order with a message in the queue.
 type packing struct {

@@ -12,7 +12,7 @@ import (
 	"locklab/versions"
 )
 
-var S4 = lab.Experiment{
+var S4 = Experiments.Add(lab.Experiment{
 	ID:       "S4-state-change",
 	Articles: lab.Articles{"A3"},
 	Claim:    "Paying and cancelling at the same time leaves an order both paid and cancelled, unless a lock or the UPDATE excludes it.",
@@ -32,7 +32,7 @@ var S4 = lab.Experiment{
 		{Name: "v3", Run: services.InShop(versions.NameRedis, 1, payBesideCancel(services.KeptOut, readAndWrite))},
 		{Name: "conditional UPDATE", Run: services.InShop("", 1, payBesideCancel(services.KeptOut, conditionalState))},
 	},
-}
+})
 
 // readAndWrite and conditionalState change the order's state: A pays, and B cancels.
 func readAndWrite(ctx context.Context, i *services.ShopInstance, id uint64) error {

@@ -13,7 +13,7 @@ import (
 	"locklab/lockstrategy/session"
 )
 
-var D01 = lab.Experiment{
+var D01 = Experiments.Add(lab.Experiment{
 	ID:       "D01-database-lock",
 	Articles: lab.Articles{"A2"},
 	Claim:    "A GET_LOCK belongs to a connection: through a pool it excludes nobody and stays locked.",
@@ -34,7 +34,7 @@ var D01 = lab.Experiment{
 		},
 		{Name: "GET_LOCK through a pool, unlocked elsewhere", Expect: lab.Sometimes, Run: clients.OnDatabase(pooled, busyAtRelease)},
 	},
-}
+})
 
 // pooled are two requests of one process. Its pool has one connection at first.
 func pooled(ctx context.Context, x *clients.MariaDB) clients.DatabasePair {

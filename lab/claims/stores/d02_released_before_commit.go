@@ -12,7 +12,7 @@ import (
 	"locklab/lab/servers"
 )
 
-var D02 = lab.Experiment{
+var D02 = Experiments.Add(lab.Experiment{
 	ID:       "D02-released-before-commit",
 	Articles: lab.Articles{"A2", "A3"},
 	Claim:    "A lock that is released before the COMMIT protects nothing: the next holder reads the old value, and an update is lost.",
@@ -28,7 +28,7 @@ var D02 = lab.Experiment{
 		{Name: "released before the COMMIT", Expect: lab.Sometimes, Run: clients.OnMariaDB(committed(false, plainRead))},
 		{Name: "before, read with FOR UPDATE", Run: clients.OnMariaDB(committed(false, lockingRead))},
 	},
-}
+})
 
 // The two ways to read.
 const (

@@ -9,7 +9,7 @@ import (
 	"locklab/lab/history"
 )
 
-var D03 = lab.Experiment{
+var D03 = Experiments.Add(lab.Experiment{
 	ID:       "D03-connection-ends",
 	Articles: lab.Articles{"A2"},
 	Claim:    "A GET_LOCK ends with its connection while the holder works on, and a lease in a row does not.",
@@ -28,7 +28,7 @@ var D03 = lab.Experiment{
 		},
 		{Name: "lease in a row, connection killed", Fault: true, Run: clients.OnDatabase(clients.RowLocks, killedInBetween)},
 	},
-}
+})
 
 // killedInBetween kills A's connection before B tries.
 func killedInBetween(ctx context.Context, x clients.DatabasePair) {

@@ -1,9 +1,14 @@
-// Package stores has the experiments on locks in a database and in Memcached (D01 to D03, M01 to M03).
+// Package stores has the experiments on locks in a database and in Memcached.
 package stores
 
-import "embed"
+import (
+	"embed"
 
-// Lessons are the files with the experiments' lessons.
-//
+	"locklab/lab"
+)
+
 //go:embed *.md
-var Lessons embed.FS
+var lessons embed.FS
+
+// Experiments are those of this folder: each adds itself.
+var Experiments = lab.NewGroup(lessons)

@@ -14,7 +14,7 @@ import (
 	"locklab/lockstrategy"
 )
 
-var M01 = lab.Experiment{
+var M01 = Experiments.Add(lab.Experiment{
 	ID:       "M01-memcached",
 	Articles: lab.Articles{"A0"},
 	Claim:    "A lock in Memcached is lost by eviction, by a restart, and by a server that stalls.",
@@ -50,7 +50,7 @@ var M01 = lab.Experiment{
 			Run: stalledMemcached(addForThree),
 		},
 	},
-}
+})
 
 // addForThree is that lock with an item of 3 s: a stall is longer, and the server's tick of a second is not.
 func addForThree(x *cacheServer, name string) *clients.Client {

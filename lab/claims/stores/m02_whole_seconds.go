@@ -12,7 +12,7 @@ import (
 	"locklab/lockstrategy"
 )
 
-var M02 = lab.Experiment{
+var M02 = Experiments.Add(lab.Experiment{
 	ID:       "M02-whole-seconds",
 	Articles: lab.Articles{"A0"},
 	Claim:    "An item that Memcached keeps for one second may end some milliseconds after its add.",
@@ -26,7 +26,7 @@ var M02 = lab.Experiment{
 			Run: aSecond(func(x *cacheServer, name string) *clients.Client { return addLock(x, name, 1, time.Second, byCas) }),
 		},
 	},
-}
+})
 
 // aSecond lets A take the lock for a second, while B waits for it. When the server's clock ticks before A has the lock, the item lives
 // on: then A tries again.

@@ -14,7 +14,7 @@ import (
 	"locklab/lockstrategy"
 )
 
-var M03 = lab.Experiment{
+var M03 = Experiments.Add(lab.Experiment{
 	ID:       "M03-add-and-delete",
 	Articles: lab.Articles{"A0"},
 	Claim:    "A lock by add and delete survives the death of its owner; a late delete frees another client's lock, and cas does not.",
@@ -37,7 +37,7 @@ var M03 = lab.Experiment{
 			Expect: lab.Sometimes, Trials: 1, Run: lostReplyToAdd,
 		},
 	},
-}
+})
 
 // lateOwner lets A release after its item has expired, and B has the lock.
 func lateOwner(release releaseItem) lab.Scenario {

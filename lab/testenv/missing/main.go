@@ -1,5 +1,8 @@
 // Command missing prints which real servers the tests do not use because they are missing, and how to get them. It fails when LAB_REQUIRE
 // names one of them, or a server that no test uses.
+//
+// `missing debian` prints the packages of Debian that `make test` uses, missing or not, `missing brew` those of Homebrew, and `missing
+// names` what LAB_REQUIRE calls the programs.
 package main
 
 import (
@@ -10,6 +13,10 @@ import (
 )
 
 func main() {
+	if len(os.Args) > 1 {
+		list(os.Args[1])
+		return
+	}
 	missing, failed := 0, false
 	for _, need := range testenv.All() {
 		unused := need.In != "" && !need.In.Runs() && !need.Required()
@@ -37,5 +44,25 @@ func main() {
 	}
 	if failed {
 		os.Exit(1)
+	}
+}
+
+// list prints a property of each need of `make test`.
+func list(property string) {
+	for _, need := range testenv.All() {
+		if need.In != "" || need.Debian == "" {
+			continue
+		}
+		switch property {
+		case "debian":
+			fmt.Println(need.Debian)
+		case "brew":
+			fmt.Println(need.Homebrew)
+		case "names":
+			fmt.Println(need.Name)
+		default:
+			fmt.Fprintf(os.Stderr, "unknown word %q; it is debian, brew or names\n", property)
+			os.Exit(64)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"locklab/lab/servers"
 	"locklab/lockstrategy/localqueue"
 	"locklab/topology"
 	"locklab/versions"
@@ -26,10 +27,14 @@ var ours = map[string]own{
 	"ours-16": {strategy: versions.NameRedis, handOff: 16},
 	"bare":    {strategy: versions.NameRedis, bare: true},
 	"redlock": {strategy: versions.NameRedLock},
-	"v5":      {strategy: versions.NameDatabase},
-	"v6":      {strategy: versions.NameZooKeeper},
-	"v7":      {strategy: versions.NameEtcd},
-	"v8":      {strategy: versions.NameMemcached},
+}
+
+func init() { // the versions on other servers
+	for _, v := range versions.All() {
+		if kind, _ := servers.KindNamed(v.Server()); kind.Requests != nil {
+			ours[v.Name] = own{strategy: v.Strategy}
+		}
+	}
 }
 
 // open connects and opens the strategy.
@@ -64,9 +69,9 @@ func (o own) connect(ctx context.Context, addr string, b *versions.Backends) (di
 	if addr == "" {
 		return func() error { return nil }, nil
 	}
-	servers, err := topology.Connect(ctx, o.strategy, topology.Config{Addrs: []string{addr}})
+	opened, err := topology.Connect(ctx, o.strategy, topology.Config{Addrs: []string{addr}})
 	if err != nil {
 		return nil, err
 	}
-	return servers.Close, b.Use(servers.Backend())
+	return opened.Close, b.Use(opened.Backend())
 }
