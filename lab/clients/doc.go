@@ -8,12 +8,11 @@
 // A function of this package ends the trial when a step fails without which the trial shows nothing (Trial.Must). So a
 // scenario reads from top to bottom as its drawing does.
 //
-//	holder.go        what every holder has
-//	client.go        a client in a goroutine, and its lock
+//	client.go        what every holder has; a client in a goroutine, and its lock
 //	program.go       a client in a process, and its lock; dialogue.go is how the lab and a process talk
 //	serve.go         the locks of the lab, served to the lab by this binary
 //	task.go          this binary with another task, which stops between two of its steps
-//	resource.go      what the lock protects: a counter that may check fencing tokens
+//	resource.go      what the lock protects: a counter that may check fencing tokens; checks that are made of others
 //	redis.go         one Redis, and clients of the Redis lock on it
 //	database.go      one MariaDB, clients of the lock in a row on it, a connection that is killed
 //	databasepair.go  A, which takes a lock of the database first, and B, which tries in between
@@ -23,7 +22,6 @@
 //	successive.go    holders one after another, none of which releases; work beside a waiter
 //	interleaving.go  a scripted interleaving of a lock's steps
 //	faults.go        kill, restart, a proxy that ends; each with its proof
-//	checks.go        checks that are made of others
 //
 // What is NOT guaranteed: what a program says of its lock is recorded when it arrives. A program that is paused says it later.
 package clients

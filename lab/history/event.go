@@ -10,9 +10,15 @@
 package history
 
 import (
+	"bufio"
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
+	"io"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -162,4 +168,87 @@ type Violation struct {
 	Key     string  `json:"key,omitempty"`
 	What    string  `json:"what"`
 	Events  []int   `json:"events"`
+}
+
+// Recorder collects the events of a run. Its methods may be called from many goroutines.
+type Recorder struct {
+	// Added is called with each event, in the order of their numbers, before Add returns; nil: nobody is told. It is set before the first
+	// event. It must be fast, because the other clients of the run wait meanwhile, and it must not call the recorder.
+	Added func(Event)
+
+	began time.Time
+
+	mu     sync.Mutex
+	events []Event
+}
+
+// NewRecorder returns a recorder whose time begins now.
+func NewRecorder() *Recorder { return &Recorder{began: time.Now()} }
+
+// Add records e with its number and, unless it has one, its time.
+func (r *Recorder) Add(e Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e.Seq = len(r.events) + 1
+	if e.At == 0 {
+		e.At = time.Since(r.began)
+	}
+	r.events = append(r.events, e)
+	if r.Added != nil {
+		r.Added(e)
+	}
+}
+
+// Began is when its time began.
+func (r *Recorder) Began() time.Time { return r.began }
+
+// Now is the time on the recorder's clock.
+func (r *Recorder) Now() time.Duration { return time.Since(r.began) }
+
+// Events returns what was recorded so far.
+func (r *Recorder) Events() []Event {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.events)
+}
+
+// longest is how long a line may be.
+const longest = 1 << 20
+
+// Encode writes events, one JSON object in each line.
+func Encode(w io.Writer, events ...Event) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	for _, e := range events {
+		if err := encoder.Encode(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Decode reads what [Encode] wrote. With an error it returns the events before the damage. Damage is a line that is no event,
+// that does not continue the numbers, or that ends in the middle.
+func Decode(r io.Reader) (events []Event, err error) {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(make([]byte, 64<<10), longest)
+	for lines.Scan() {
+		decoder := json.NewDecoder(bytes.NewReader(lines.Bytes()))
+		decoder.DisallowUnknownFields()
+		var e Event
+		if err := decoder.Decode(&e); err != nil {
+			return events, fmt.Errorf("line %d is no event: %w", len(events)+1, err)
+		}
+		if _, err := decoder.Token(); err != io.EOF { // More would not see a bracket that closes nothing
+			return events, fmt.Errorf("line %d goes on after its event", len(events)+1)
+		}
+		if e.Seq != len(events)+1 {
+			return events, fmt.Errorf("line %d has the event number %d", len(events)+1, e.Seq)
+		}
+		events = append(events, e)
+	}
+	if err := lines.Err(); err != nil {
+		return events, fmt.Errorf("after line %d: %w", len(events), err)
+	}
+	return events, nil
 }
