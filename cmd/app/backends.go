@@ -72,7 +72,13 @@ func backendVars() kong.Vars {
 	for _, kind := range servers.Backends() {
 		flags, on = append(flags, "--"+kind.Name), append(on, versionsOn(kind)...)
 	}
-	return kong.Vars{"backendFlags": strings.Join(flags, ", "), "backendVersions": strings.Join(on, ", ")}
+	return kong.Vars{"backendFlags": listed(flags), "backendVersions": listed(on)}
+}
+
+// listed joins names as a sentence does.
+func listed(names []string) string {
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
 // serverConfigs returns how to reach each kind of server, as the flags say.

@@ -28,9 +28,9 @@ func (c *labCompareCommand) Run(std streams) error {
 		return unavailable(err)
 	}
 	page := filepath.Join(c.Dir, "docs", "compare.md")
-	sources := fmt.Sprintf("from %d saved runs and %d benchmark runs", len(runs), len(bench.Runs))
+	sources := fmt.Sprintf("from %d committed results and %d benchmark runs", len(runs), len(bench.Runs))
 	if len(bench.Runs) == 0 {
-		sources = fmt.Sprintf("from %d saved runs; kept its benchmark tables, because %s has no runs", len(runs), c.Bench)
+		sources = fmt.Sprintf("from %d committed results; kept its benchmark tables, because %s has no runs", len(runs), c.Bench)
 	}
 	parts := compare.Of(claims.All(), runs, bench).Parts()
 	if !c.Write {

@@ -46,7 +46,10 @@ func (c *labPagesCommand) Run(ctx context.Context, std streams) error {
 	if err != nil {
 		return unavailable(err)
 	}
-	_, err = fmt.Fprintf(std.out, "Changed %d of %d generated files.\n", changed, len(made))
+	for _, name := range changed {
+		fmt.Fprintln(std.out, name)
+	}
+	_, err = fmt.Fprintf(std.out, "Changed %d of %d generated files.\n", len(changed), len(made))
 	return err
 }
 

@@ -187,7 +187,7 @@ func validateAddresses(flag string, list []string) error {
 
 func validateAddress(flag, text string) error {
 	if scheme, _, isURL := strings.Cut(text, "://"); isURL {
-		return usageErrorf("%s has %q; must be host:port, without %s://", flag, text, scheme)
+		return usageErrorf("%s has %q; must be host:port, such as 127.0.0.1:2379, without %s://", flag, text, scheme)
 	}
 	_, port, err := net.SplitHostPort(text)
 	if n, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || n == 0 && flag != "--listen" {

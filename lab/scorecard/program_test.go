@@ -255,7 +255,11 @@ func TestOurLocksHold(t *testing.T) {
 
 // hostiles are programs that do not keep to the protocol.
 var hostiles = map[string]func(){
-	"garbage":  func() { fmt.Println("INFO connected") },
+	"garbage": func() { fmt.Println("INFO connected") },
+	"consul": func() {
+		fmt.Printf(`{"type":"hello","protocol":1,"name":"x","store":"consul","pid":%d}`+"\n", os.Getpid())
+		stay()
+	},
 	"silent":   func() { hello(); ready(); stay() },
 	"no ready": func() { hello(); stay() },
 	"refuses": func() {
@@ -457,6 +461,7 @@ func TestProgramsThatCannotBeTried(t *testing.T) {
 		argv       []string
 	}{
 		{"garbage", `printed "INFO connected"`, []string{"/usr/bin/env", asProgram + "=garbage", os.Args[0]}},
+		{"an unknown store", `store is "consul"; it must be one of redis, `, []string{"/usr/bin/env", asProgram + "=consul", os.Args[0]}},
 		{"a wrapper", "name the program itself", []string{"sh", "-c", asProgram + "=none " + os.Args[0] + "; true"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -17,8 +17,8 @@ import (
 // Program is what a server needs on this machine.
 type Program struct {
 	Name             string // on the PATH
-	Debian, Homebrew string // its packages; is known
-	Oldest           string // version with which the lab works; is known
+	Debian, Homebrew string // its packages; empty: none is known
+	Oldest           string // version with which the lab works; empty: none is known
 
 	find    func() error  // what is missing; nil: Name is looked for on the PATH
 	version func() string // nil: Name is asked for it
@@ -60,7 +60,7 @@ var (
 // versionWithin bounds a program that does not know the flag, and serves.
 const versionWithin = 5 * time.Second
 
-// Version is that of the program which a stack starts: what it prints; is not there, or prints none.
+// Version is that of the program which a stack starts: what it prints; empty: it is not there, or prints none.
 func (p Program) Version() string {
 	if p.version != nil {
 		return p.version()
@@ -106,7 +106,7 @@ func ProgramNamed(name string) Program {
 type Kind struct {
 	Name     string // of the strategy that is built on it, of the flag with its addresses (--etcd, LAB_ETCD), and in `app lab try`
 	Title    string // "etcd", in tables
-	Flag     string // what that flag takes, for `app serve --help`; flag is in cmd/app/serve.go, because it is no list of addresses
+	Flag     string // what that flag takes, for `app serve --help`; empty: cmd/app/serve.go has that flag
 	Program  Program
 	Embedded bool // where the program is missing, something in Go takes its place
 

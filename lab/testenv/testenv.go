@@ -46,11 +46,11 @@ var (
 	Nginx       = Need{"nginx", []string{"nginx"}, "nginx", "nginx", "the balancer of docker-compose.yml", true, ""}
 	Prometheus  = Need{"prometheus", []string{"prometheus"}, "prometheus", "prometheus", "the metrics and their dashboard", true, ""}
 	Curl        = Need{"curl", []string{"curl"}, "curl", "curl", "the lines of the README", false, ""}
-	Ps          = Need{"ps", []string{"ps"}, "procps", "procps", "a check for processes that were not stopped", false, ""}
+	Ps          = Need{"ps", []string{"ps"}, "procps", "", "a check for processes that were not stopped", false, ""}
 	JDK         = Need{"javac", []string{"javac"}, "openjdk-17-jdk-headless", "openjdk", "the lock beside real Redisson", true, Interop}
 	Maven       = Need{"mvn", []string{"mvn"}, "maven", "maven", "the lock beside real Redisson", true, Interop}
 	Chromium    = Need{"chromium", browsers, "chromium", "--cask chromium", "the report in a browser", true, ""}
-	Compiler    = Need{"cc", []string{"cc", "gcc", "clang"}, "gcc", "llvm", "the race detector", false, ""}
+	Compiler    = Need{"cc", []string{"cc", "gcc", "clang"}, "gcc", "", "the race detector", false, ""}
 	K6          = Need{"k6", []string{"k6"}, "", "k6", "the load scripts", true, ""} // loadtest/README.md has the version
 )
 
@@ -105,7 +105,11 @@ func (n Need) How() string {
 	if n.Debian == "" {
 		debian = "go install, as loadtest/README.md says"
 	}
-	return fmt.Sprintf("%s is missing (for %s): Debian %s, macOS brew install %s", n.Name, n.For, debian, n.Homebrew)
+	how := fmt.Sprintf("%s is missing (for %s): Debian %s", n.Name, n.For, debian)
+	if n.Homebrew != "" {
+		how += ", macOS brew install " + n.Homebrew
+	}
+	return how
 }
 
 // all, as the value of LAB_REQUIRE or LAB_PARTS, stands for every name.

@@ -8,6 +8,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -62,7 +63,7 @@ type page struct {
 func (p page) Seconds() int { return max(1, int(math.Round(p.Experiment.Takes.Seconds()))) }
 
 // Generate makes what `make pages` writes, by its path below root, which is the folder of the checkout. It reads the committed results, and
-// the two pages that have the matrix between markers. A file that belongs to no experiment any more has no text: see [Write].
+// the two pages that have the matrix between markers. A drawing that no result has any more has no text: see [Write].
 func Generate(root string, all []lab.Experiment) (map[string][]byte, error) {
 	results, err := Load(root, all)
 	if err != nil {
@@ -87,21 +88,18 @@ func Generate(root string, all []lab.Experiment) (map[string][]byte, error) {
 	return made, nil
 }
 
-// leftOver are the files in the folders of the pages that no page and no result needs.
+// leftOver are the drawings that no result has.
 func leftOver(root string, results []Result, made map[string][]byte) (names []string) {
 	needed := make(map[string]bool)
 	for _, r := range results {
-		needed[resultOf(r.Experiment.ID)] = true
 		for _, p := range r.pictures() {
 			needed[filepath.Join(folder, p.File)] = true
 		}
 	}
-	for _, pattern := range []string{PageOf("*"), resultOf("*"), filepath.Join(folder, images, "*.svg")} {
-		there, _ := filepath.Glob(filepath.Join(root, pattern)) // the patterns are ours
-		for _, name := range there {
-			if name, err := filepath.Rel(root, name); err == nil && made[name] == nil && !needed[name] {
-				names = append(names, name)
-			}
+	there, _ := filepath.Glob(filepath.Join(root, folder, images, "*.svg")) // the pattern is ours
+	for _, name := range there {
+		if name, err := filepath.Rel(root, name); err == nil && made[name] == nil && !needed[name] {
+			names = append(names, name)
 		}
 	}
 	return names
@@ -176,23 +174,24 @@ func add(made map[string][]byte, name, source string, data any) error {
 	return nil
 }
 
-// Write writes the files below root that are new or different, removes those without a text, and says how many it changed.
-func Write(root string, files map[string][]byte) (changed int, err error) {
-	for name, text := range files {
-		name = filepath.Join(root, name)
-		before, err := os.ReadFile(name)
+// Write writes the files below root that are new or different, removes those without a text, and returns the names of those that it
+// changed.
+func Write(root string, files map[string][]byte) (changed []string, err error) {
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		path, text := filepath.Join(root, name), files[name]
+		before, err := os.ReadFile(path)
 		switch {
 		case text == nil:
-			err = os.Remove(name)
+			err = os.Remove(path)
 		case err == nil && bytes.Equal(before, text):
 			continue
 		default:
-			err = errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, text, 0o644))
+			err = errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, text, 0o644))
 		}
 		if err != nil {
 			return changed, err
 		}
-		changed++
+		changed = append(changed, name)
 	}
 	return changed, nil
 }

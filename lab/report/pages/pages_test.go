@@ -29,6 +29,7 @@ func example() (lab.Experiment, lab.Saved) {
 		},
 	}
 	r := lab.Record{
+		Format:     lab.Format,
 		Experiment: e.ID, Command: "app lab run L03 --seed 9", Seed: 9, Build: "abc", Machine: "linux", Redis: "miniredis", Count: 8, Pace: 2.5,
 		Began: time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC), Took: 9 * time.Second,
 		Variants: []lab.VariantRecord{

@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -43,9 +44,19 @@ func Load(root string, all []lab.Experiment) (results []Result, err error) {
 			failed = fmt.Errorf("the variants of %s are not those of its saved run: run make lab LAB=\"run %[1]s\", then make results ID=%[1]s",
 				lab.Number(e.ID))
 		}
+		if failed == nil && !r.Saved() && hasDrawings(root, e.ID) {
+			failed = fmt.Errorf("the result of %s is missing: restore %s with git, or run make lab LAB=\"run %[1]s\", then make results ID=%[1]s",
+				lab.Number(e.ID), resultOf(e.ID))
+		}
 		results, err = append(results, r), errors.Join(err, failed)
 	}
 	return results, err
+}
+
+// hasDrawings reports whether there are drawings of an experiment, so that it was run.
+func hasDrawings(root, id string) bool {
+	drawings, _ := filepath.Glob(filepath.Join(root, folder, images, id+"-*.svg")) // the pattern is ours
+	return len(drawings) > 0
 }
 
 func read(root string, e lab.Experiment) (Result, error) {
@@ -57,8 +68,14 @@ func read(root string, e lab.Experiment) (Result, error) {
 	case err != nil:
 		return r, err
 	}
-	if err := json.Unmarshal(text, &r); err != nil {
+	strict := json.NewDecoder(bytes.NewReader(text))
+	strict.DisallowUnknownFields()
+	switch err := strict.Decode(&r); {
+	case err != nil:
 		return r, fmt.Errorf("%s is damaged: %w", name, err)
+	case r.Record.Format != lab.Format:
+		return r, fmt.Errorf("%s has format %d, and this program reads %d: run make lab LAB=\"run %s\", then make results ID=%[4]s",
+			name, r.Record.Format, lab.Format, lab.Number(e.ID))
 	}
 	for _, m := range r.Measures {
 		for _, value := range m.Values {
@@ -102,10 +119,10 @@ func Runs(results []Result) (runs []lab.Saved) {
 func Take(ctx context.Context, root string, runs []lab.Saved) (taken int, err error) {
 	files := make(map[string][]byte)
 	for _, run := range runs {
-		before, failed := read(root, run.Experiment)
+		before, _ := read(root, run.Experiment) // a run replaces a result that is damaged or old
 		newer := run.Experiment.ID == "" || run.Record.Began.After(before.Record.Began)
+		var failed error
 		switch {
-		case failed != nil:
 		case !newer:
 			continue
 		case run.Judgement.Verdict == lab.Inconclusive:

@@ -8,6 +8,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"strings"
 
 	"locklab/lab/testenv"
 )
@@ -57,7 +58,9 @@ func list(property string) {
 		case "debian":
 			fmt.Println(need.Debian)
 		case "brew":
-			fmt.Println(need.Homebrew)
+			if need.Homebrew != "" && !strings.HasPrefix(need.Homebrew, "--cask") {
+				fmt.Println(need.Homebrew)
+			}
 		case "names":
 			fmt.Println(need.Name)
 		default:
