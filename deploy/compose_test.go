@@ -338,6 +338,10 @@ func TestNodesHaveAddressesOfTheirOwn(t *testing.T) {
 			told = append(told, kind.Variable())
 		}
 		for _, name := range told {
+			if app[name] == nil {
+				t.Errorf("the instances have no %s", name)
+				continue
+			}
 			for addr := range strings.SplitSeq(*app[name], ",") {
 				if at[addr] == "" {
 					t.Errorf("%s tells the instances of %s, which no service has", name, addr)
@@ -367,6 +371,9 @@ func TestBackendsHaveOneSwitch(t *testing.T) {
 			told := map[string]bool{"0": false, "1": true}
 			for _, kind := range servers.Backends() {
 				name, variable := kind.Name, kind.Variable()
+				if app[variable] == nil {
+					t.Fatalf("the instances have no %s", variable)
+				}
 				if compose.Starts(p.Files.Services[name]) != on || *app[variable] == "" || told[*app["LAB_BACKENDS"]] != on {
 					t.Errorf("%s: up starts %s: %v; the instances are told %q, %q", setting, name, !on, *app[variable], *app["LAB_BACKENDS"])
 				}

@@ -85,26 +85,27 @@ type Opened struct {
 
 // strategies are the ways to lock, by their names. A new one is one entry here.
 var strategies = []struct {
-	name string
-	open func(Backends, lockstrategy.Timing) (lockstrategy.Strategy, error)
+	name  string
+	local bool // in the process: it needs no server
+	open  func(Backends, lockstrategy.Timing) (lockstrategy.Strategy, error)
 }{
-	{NameNone, func(Backends, lockstrategy.Timing) (lockstrategy.Strategy, error) { return lockstrategy.None{}, nil }},
-	{NameProcess, func(Backends, lockstrategy.Timing) (lockstrategy.Strategy, error) { return lockstrategy.None{}, nil }},
-	{NameRedis, func(b Backends, t lockstrategy.Timing) (lockstrategy.Strategy, error) {
+	{NameNone, true, func(Backends, lockstrategy.Timing) (lockstrategy.Strategy, error) { return lockstrategy.None{}, nil }},
+	{NameProcess, true, func(Backends, lockstrategy.Timing) (lockstrategy.Strategy, error) { return lockstrategy.None{}, nil }},
+	{NameRedis, false, func(b Backends, t lockstrategy.Timing) (lockstrategy.Strategy, error) {
 		return redislock.New(b.Redis, t)
 	}},
-	{NameRedLock, func(b Backends, t lockstrategy.Timing) (lockstrategy.Strategy, error) {
+	{NameRedLock, false, func(b Backends, t lockstrategy.Timing) (lockstrategy.Strategy, error) {
 		t.Request = b.NodeTimeout
 		return redlock.New(b.Nodes, t)
 	}},
-	{NameDatabase, func(b Backends, t lockstrategy.Timing) (lockstrategy.Strategy, error) {
+	{NameDatabase, false, func(b Backends, t lockstrategy.Timing) (lockstrategy.Strategy, error) {
 		return sqllock.New(b.Database, b.Named, t)
 	}},
-	{NameZooKeeper, func(b Backends, t lockstrategy.Timing) (lockstrategy.Strategy, error) {
+	{NameZooKeeper, false, func(b Backends, t lockstrategy.Timing) (lockstrategy.Strategy, error) {
 		return zklock.New(b.ZooKeeper, zklock.Config{Timing: t})
 	}},
-	{NameEtcd, func(b Backends, t lockstrategy.Timing) (lockstrategy.Strategy, error) { return etcdlock.New(b.Etcd, t) }},
-	{NameMemcached, func(b Backends, t lockstrategy.Timing) (lockstrategy.Strategy, error) {
+	{NameEtcd, false, func(b Backends, t lockstrategy.Timing) (lockstrategy.Strategy, error) { return etcdlock.New(b.Etcd, t) }},
+	{NameMemcached, false, func(b Backends, t lockstrategy.Timing) (lockstrategy.Strategy, error) {
 		return memcachelock.New(b.Memcached, t)
 	}},
 }

@@ -26,8 +26,10 @@ const ArticleUsers = 666
 // Server is the kind of server that keeps the lock: it has the name of the strategy, and so do the flag and the variable with its addresses
 // (--redlock and LAB_REDLOCK). Empty: there is no server.
 func (v Version) Server() string {
-	if v.Strategy == NameNone || v.Strategy == NameProcess {
-		return ""
+	for _, known := range strategies {
+		if known.name == v.Strategy && known.local {
+			return ""
+		}
 	}
 	return v.Strategy
 }

@@ -38,7 +38,7 @@ func (c *labPagesCommand) Run(ctx context.Context, std streams) error {
 		return unavailable(err)
 	}
 	for _, e := range all {
-		if leftOut(e.ID) {
+		if leftOut(e.ID) && c.Take == "" { // a page links the pages beside it, which a new one changes
 			delete(made, pages.PageOf(e.ID))
 		}
 	}

@@ -211,12 +211,14 @@ func (s *server) do(ctx context.Context, what string, t *servers.Topology) (proo
 		s.cut.Mend()
 		s.cut = nil
 		return s.passes(ctx)
+	case Restart:
+		s.paused = false
+		if s.instance == nil {
+			return s.node.Restartable.Restart(ctx) // a replica gets its keys back immediately, so the node need not be empty
+		}
+		return s.instance.Restart(ctx)
 	}
-	s.paused = false
-	if s.instance == nil {
-		return s.node.Restartable.Restart(ctx) // a replica gets its keys back immediately, so the node need not be empty
-	}
-	return s.instance.Restart(ctx)
+	return "", fmt.Errorf("there is no fault %q", what)
 }
 
 func (s *server) pid() int {

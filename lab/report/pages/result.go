@@ -119,7 +119,10 @@ func Runs(results []Result) (runs []lab.Saved) {
 func Take(ctx context.Context, root string, runs []lab.Saved) (taken int, err error) {
 	files := make(map[string][]byte)
 	for _, run := range runs {
-		before, _ := read(root, run.Experiment) // a run replaces a result that is damaged or old
+		before, unreadable := read(root, run.Experiment)
+		if unreadable != nil { // a run replaces a result that is damaged or old
+			before = Result{}
+		}
 		newer := run.Experiment.ID == "" || run.Record.Began.After(before.Record.Began)
 		var failed error
 		switch {

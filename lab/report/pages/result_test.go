@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -126,6 +127,42 @@ func TestLoadRefusesAResultOfOtherVariants(t *testing.T) {
 	if _, err := Load(root, []lab.Experiment{e}); err != nil {
 		t.Error(err)
 	}
+}
+
+// A result that is lost, or that an older program wrote, does not become a page without a run. A new run replaces it.
+func TestNoPageLosesItsResult(t *testing.T) {
+	e, s := example()
+	root := checkoutWithoutResults(t)
+	result := filepath.Join(root, resultOf(e.ID))
+	text := func() []byte {
+		if _, err := Take(t.Context(), root, []lab.Saved{s}); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(result)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	current := fmt.Sprintf(`"format": %d`, lab.Format)
+	for _, lost := range [][]byte{nil, bytes.Replace(text(), []byte(current), []byte(`"format": 1`), 1)} {
+		if err := errors.Join(os.Remove(result), writeUnlessNil(result, lost)); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Generate(root, []lab.Experiment{e})
+		wantSays(t, err, `make lab LAB="run L03", then make results ID=L03`)
+		text()
+		if _, err := Generate(root, []lab.Experiment{e}); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func writeUnlessNil(name string, text []byte) error {
+	if text == nil {
+		return nil
+	}
+	return os.WriteFile(name, text, 0o600)
 }
 
 // A page says how many interleavings were tried and how many violate, and tells two rows of one lock apart.
