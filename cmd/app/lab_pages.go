@@ -11,7 +11,7 @@ import (
 )
 
 type labPagesCommand struct {
-	IDs  []string `arg:"" optional:"" name:"id" completion-predictor:"experiment" help:"Ids of the experiments whose pages to write (default: all). The pages about all experiments are always written."`
+	IDs  []string `arg:"" optional:"" name:"id" completion-predictor:"experiment" help:"Ids of the experiments whose pages to write, or, with --take, whose runs to take over (default: all). The pages about all experiments are always written."`
 	Take string   `placeholder:"FOLDER" help:"First take over the newest runs in this folder of saved runs: the results and drawings of runs that are newer than docs/experiments/results. If a run is inconclusive, nothing is written."`
 	checkout
 }
