@@ -198,9 +198,9 @@ func TestAnUnreachableMajorityIsCountedInAWholeRound(t *testing.T) {
 		_, err := topology.OpenIndependent(ctx, []string{"127.0.0.1:1", "127.0.0.1:2", node.Addr}, topology.Access{})
 		failed <- err
 	}()
-	testenv.Eventually(t, "a PING", func() bool {
-		_, err := node.Info(t.Context(), "commandstats", "cmdstat_ping")
-		return err == nil // the field is there after the first one
+	testenv.Eventually(t, "a second PING, so that the first round has ended", func() bool {
+		pings, err := node.Info(t.Context(), "commandstats", "cmdstat_ping")
+		return err == nil && !strings.HasPrefix(pings, "calls=1,")
 	})
 	testenv.Pause(t, node)
 	err := <-failed

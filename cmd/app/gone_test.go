@@ -129,11 +129,13 @@ func TestTheServerOfALockGoesAway(t *testing.T) {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			testenv.Slow(t)
-			started, redis := startKind(t, v.Server()), testenv.Redis(t, false)
+			started := startKind(t, v.Server())
 			server, flags := started.Each[0], []string{"--lease=" + lease.String()}
+			var redis *servers.Node
 			if v.Server() == versions.NameRedis {
 				redis = started.Nodes[0]
 			} else {
+				redis = testenv.Redis(t, false)
 				flags = append(flags, v.Flag()+"="+started.Addrs[0])
 			}
 			instance := startInstance(t, redis, flags...)

@@ -15,7 +15,7 @@ type labCompareCommand struct {
 	savedRuns
 	checkout
 	Bench string `default:"loadtest/benchmark/runs.jsonl" placeholder:"FILE" help:"Results file of make bench."`
-	Write bool   `help:"Update the tables in docs/compare.md from docs/experiments/results instead of printing them."`
+	Write bool   `help:"Update the tables in docs/compare.md from docs/experiments/results, not from --store, instead of printing them."`
 }
 
 func (c *labCompareCommand) Run(std streams) error {

@@ -45,9 +45,11 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 		text := p.String()
 		return strings.ToUpper(text[:1]) + text[1:] + "."
 	},
-	"shown":     func(v lab.Verdict) string { return outcome.Whole(v).Words },
-	"verdicts":  verdicts,
-	"generated": func() string { return "<!-- written by `make pages` from the code and a saved run; do not edit -->" },
+	"shown":    func(v lab.Verdict) string { return outcome.Whole(v).Words },
+	"verdicts": verdicts,
+	"generated": func() string {
+		return "<!-- written by `make pages` from the code and docs/experiments/results; do not edit -->"
+	},
 }).ParseFS(sources, "*.md.tmpl"))
 
 // page is an experiment with its result, if there is one.
