@@ -9,7 +9,7 @@ VULNDB := golang.org/x/vulndb/cmd/indexdb
 STAMP := $(shell .ci/stamp)
 APP := go run -ldflags "-X 'main.stamp=$(STAMP)'" ./cmd/app
 
-.PHONY: help demo test check race doctor images up burst status down jmeter twelve kubernetes kubernetes-test libraries library swarm class interop topologies lint style size imports mutants cross fuzz model bench scale bench-test microbench readme screenshot faults lab compare pages results tidy dist dist-check licences outdated vulnerabilities
+.PHONY: help demo test check race doctor images up burst status down jmeter twelve kubernetes kubernetes-test libraries library class interop topologies lint style size imports mutants cross fuzz model bench scale bench-test microbench readme screenshot faults lab compare pages results tidy dist dist-check licences outdated vulnerabilities
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -118,9 +118,6 @@ kubernetes: ## Start a Kubernetes cluster of three nodes, try every topology and
 
 class: ## Generate a Kubernetes lab for each participant of a class, as in: make class N=25 HOST=192.168.1.20 TOPOLOGY=single
 	@deploy/kubernetes/participants "$(N)" "$(HOST)" $(TOPOLOGY)
-
-swarm: ## Deploy every topology to a Swarm of two engines, kill one engine, and update deploy/swarm/README.md (8 minutes); SWARM=sentinel runs one
-	go run ./tools/swarm $(SWARM)
 
 kubernetes-test: ## Test the manifests of deploy/kubernetes, which is a separate module
 	cd deploy/kubernetes && go vet ./... && go test -count=1 ./...

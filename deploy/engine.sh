@@ -1,6 +1,5 @@
 # shellcheck shell=bash
-# Machines in namespaces of one machine, for deploy/swarm/engines and deploy/kubernetes/engine/cluster. Both are bash scripts that read this
-# file. They set:
+# Machines in namespaces of one machine, for deploy/kubernetes/engine/cluster, a bash script that reads this file. It sets:
 #   group    the control group of all machines
 #   net      the first three numbers of the network
 #   bridge   the name of its bridge, which has the address $net.1

@@ -27,7 +27,7 @@ type bounds struct{ back, whole, try time.Duration }
 
 var usual = bounds{
 	back:  2 * time.Minute,
-	whole: 5 * time.Minute,  // Kubernetes takes a node for dead after 50 s, and Swarm after 15 s
+	whole: 5 * time.Minute,  // Kubernetes takes a node for dead after 50 s
 	try:   20 * time.Second, // a burst; a node that is gone ends no connection
 }
 
