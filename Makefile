@@ -9,7 +9,7 @@ VULNDB := golang.org/x/vulndb/cmd/indexdb
 STAMP := $(shell .ci/stamp)
 APP := go run -ldflags "-X 'main.stamp=$(STAMP)'" ./cmd/app
 
-.PHONY: help demo test check race doctor images up burst status down jmeter twelve kubernetes kubernetes-test libraries library class interop topologies lint style size imports mutants cross fuzz model bench scale bench-test microbench readme screenshot faults lab compare pages results tidy dist dist-check licences outdated vulnerabilities
+.PHONY: help demo test check race doctor images up burst status down jmeter twelve kubernetes kubernetes-test libraries library class interop topologies lint style size imports mutants cross fuzz model bench scale bench-test microbench screenshot faults lab compare pages results tidy dist dist-check licences outdated vulnerabilities
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -99,9 +99,6 @@ bench-test: ## Lint and test the benchmark, which is a separate module
 
 microbench: ## Run the Go benchmarks of the locks and of a page view in one process
 	go test -run=NONE -bench=. -benchmem ./lockstrategy/... ./versions ./pview
-
-readme: ## Run the demo 30 times, the experiments of the workshop and each --help, and update README.md and docs (10 minutes); PART=help updates one part
-	go run ./tools/readme $(PART)
 
 screenshot: ## Take the screenshots docs/img/scene.png and docs/img/report.png with Chromium
 	LAB_SCREENSHOT="$(CURDIR)/docs/img/scene.png" LAB_REQUIRE=all LAB_PARTS=page go test -count=1 -run=TestThePictureOfAScene ./cmd/app

@@ -2,7 +2,7 @@ package scorecard
 
 import "slices"
 
-// Step is a step of the exercise: a lock is mended until it keeps one promise more. docs/workshop.md has the exercise.
+// Step is a step of the exercise: a lock is mended until it keeps one promise more. docs/exercise.md has the exercise.
 type Step struct {
 	Name   string // of the rung that the step leads to
 	Defect string // of the rung before

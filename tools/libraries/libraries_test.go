@@ -287,7 +287,7 @@ func TestJudged(t *testing.T) {
 	}
 }
 
-// The part of the workshop has each step, its hint, and what each lock on the way violates.
+// The page of the exercise has each step, its hint, and what each lock on the way violates.
 func TestTheRungsOfTheWorkshop(t *testing.T) {
 	text := rungsOf(madeUp()[:2])
 	for _, step := range scorecard.Exercise {
@@ -300,7 +300,7 @@ func TestTheRungsOfTheWorkshop(t *testing.T) {
 	}
 }
 
-// The tables of docs/libraries.md and the rungs of docs/workshop.md are those of the saved scorecards.
+// The tables of docs/libraries.md and the rungs of docs/exercise.md are those of the saved scorecards.
 func TestThePagesAreCurrent(t *testing.T) {
 	testenv.Check(t, testenv.Pages)
 	lists := lists(t)
@@ -316,7 +316,7 @@ func TestThePagesAreCurrent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for page, blocks := range map[string]map[string]string{page: tables, workshop: {"rungs": rungsOf(steps)}} {
+	for page, blocks := range map[string]map[string]string{page: tables, exercisePage: {"rungs": rungsOf(steps)}} {
 		if stale, err := marked.Stale(page, blocks); err != nil || len(stale) > 0 {
 			t.Errorf("%s: %v are not those of the scorecards (%v); run `go run ./tools/libraries page`", page, stale, err)
 		}

@@ -1,5 +1,5 @@
 // Command libraries builds the adapters of examples/locks, and tries each lock with `app lab try`. It writes the tables of
-// docs/libraries.md and the rungs of docs/workshop.md, and saves the scorecards in examples/locks/scorecards.
+// docs/libraries.md and the rungs of docs/exercise.md, and saves the scorecards in examples/locks/scorecards.
 //
 //	libraries                    tries all locks, and writes the pages (an hour)
 //	libraries save NAME [ROW]…   tries one lock, or some rows of it, and writes its scorecard and the pages; NAME may be all

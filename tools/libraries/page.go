@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	page     = "docs/libraries.md"
-	workshop = "docs/workshop.md"
+	page         = "docs/libraries.md"
+	exercisePage = "docs/exercise.md"
 )
 
 // result is a lock with its record.
@@ -34,7 +34,7 @@ func results(of []Lock) (all []result, err error) {
 	return all, err
 }
 
-// writePages writes the tables of docs/libraries.md, and the rungs of the workshop, from the saved scorecards.
+// writePages writes the tables of docs/libraries.md, and the rungs of the exercise, from the saved scorecards.
 func writePages(t Table) error {
 	all, err := results(t.Locks)
 	steps, unread := results(t.Rungs)
@@ -50,7 +50,7 @@ func writePages(t Table) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(marked.UpdateAll(page, tables), marked.Update(workshop, "rungs", rungsOf(steps)))
+	return errors.Join(marked.UpdateAll(page, tables), marked.Update(exercisePage, "rungs", rungsOf(steps)))
 }
 
 // tablesOf returns the tables of docs/libraries.md by the names of their blocks.
@@ -266,7 +266,7 @@ func limitTable(all []result) string {
 	return marked.Table(3, []string{"library", "rows", "limit"}, rows)
 }
 
-// rungsOf is the part of the workshop: the steps of the exercise, and what each lock on the way violates.
+// rungsOf is the part of the exercise: the steps of the exercise, and what each lock on the way violates.
 func rungsOf(steps []result) string {
 	var b strings.Builder
 	for n, step := range scorecard.Exercise {
