@@ -1,8 +1,8 @@
 // Command faults breaks the containers of docker-compose.yml one by one, in the order of docs/faults.md, and writes there what a user sees.
 // It needs Docker and the ports of the lab. Every fault begins with a new lab: after a failover another server is the master.
 //
-//	faults [NAME…]            runs the blocks whose names begin so, without a name all, and writes them
-//	faults --check [NAME…]    runs them, and says where the result differs from that of the page
+//	faults [SECTION…]       causes the faults of these sections, without one all, and writes their tables
+//	faults --check [NAME…]  causes the faults of these names or sections, as in sentinel-kill, and writes nothing
 package main
 
 import (
@@ -16,9 +16,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -34,43 +32,64 @@ const (
 // lab is the lab of this checkout. On a shared machine the page's names are those of another lab.
 type lab struct{ app, url, containers string }
 
-// fault is a line that a user types, and what is watched meanwhile. Its name is that of the markers in the page.
+// fault is a line that a user types, and what is watched meanwhile.
 type fault struct {
-	name, topology string
-	path           string // of the requests: POST
-	line           string
-	after          string // a line that ends the fault, if it does not end by itself; then the requests go on
-	watch          time.Duration
+	section  string // of the page, and a topology or another server
+	path     string // of the requests: POST
+	line     string
+	after    string // a line that ends the fault, if it does not end by itself; then the requests go on
+	watch    time.Duration
+	expected outcome
+}
+
+// outcome is what does not differ from run to run.
+type outcome struct {
+	line, after string // how the requests end, after each line
+	counter     string // what became of the confirmed views
 }
 
 const (
 	view, redlock, orders = "/v3/pview", "/v4/pview", "/orders"
-	short, long           = 15 * time.Second, 20 * time.Second // a health check that fails is reported after 10 s at most
+	short, long           = 15 * time.Second, 20 * time.Second
+
+	succeed, fail, some    = "requests succeed", "requests fail", "some requests succeed"
+	kept, lost, unreadable = "kept", "lost", "cannot be read"
 )
 
 // faults are in the order of the page.
 var faults = []fault{
-	{"single-kill", "single", view, "docker kill locklab-redis-single-1", "", short},
-	{"single-pause", "single", view, "docker pause locklab-redis-single-1", "docker unpause locklab-redis-single-1", short},
-	{"single-restart", "single", view, "docker restart locklab-redis-single-1", "", short},
-	{"master-slave-kill", "master-slave", view, "docker kill locklab-redis-1-1", "", short},
-	{"master-slave-pause", "master-slave", view, "docker pause locklab-redis-1-1", "docker unpause locklab-redis-1-1", short},
-	{"master-slave-restart", "master-slave", view, "docker restart locklab-redis-1-1", "", short},
-	{"sentinel-kill", "sentinel", view, "docker kill locklab-redis-1-1", "", long},
-	{"sentinel-pause", "sentinel", view, "docker pause locklab-redis-1-1", "docker unpause locklab-redis-1-1", long},
-	{"sentinel-restart", "sentinel", view, "docker restart locklab-redis-1-1", "", long},
-	{"cluster-kill", "cluster", view, "docker kill locklab-cluster-1-1", "", long},
-	{"cluster-pause", "cluster", view, "docker pause locklab-cluster-1-1", "docker unpause locklab-cluster-1-1", long},
-	{"cluster-restart", "cluster", view, "docker restart locklab-cluster-1-1", "", long},
-	{"mysql-kill", "single", orders, "docker kill locklab-mysql-1", "docker start locklab-mysql-1", short},
-	{"mysql-pause", "single", orders, "docker pause locklab-mysql-1", "docker unpause locklab-mysql-1", short},
-	{"mysql-restart", "single", orders, "docker restart locklab-mysql-1", "", long},
-	{"redlock-kill", "single", redlock, "docker kill locklab-redlock-1-1 locklab-redlock-2-1", "docker kill locklab-redlock-3-1", short},
-	{"redlock-pause", "single", redlock, "docker pause locklab-redlock-1-1", "docker unpause locklab-redlock-1-1", short},
-	{"redlock-restart", "single", redlock, "docker restart locklab-redlock-1-1", "", short},
-	{"instance-kill", "single", view, "docker kill locklab-app-2-1", "docker start locklab-app-2-1", short},
-	{"instance-pause", "single", view, "docker pause locklab-app-2-1", "docker unpause locklab-app-2-1", short},
-	{"instance-restart", "single", view, "docker restart locklab-app-2-1", "", short},
+	{"single", view, "docker kill locklab-redis-single-1", "", short, outcome{fail, "", unreadable}},
+	{"single", view, "docker pause locklab-redis-single-1", "docker unpause locklab-redis-single-1", short, outcome{fail, succeed, kept}},
+	{"single", view, "docker restart locklab-redis-single-1", "", short, outcome{succeed, "", lost}},
+	{"master-slave", view, "docker kill locklab-redis-1-1", "", short, outcome{fail, "", unreadable}},
+	{"master-slave", view, "docker pause locklab-redis-1-1", "docker unpause locklab-redis-1-1", short, outcome{fail, succeed, kept}},
+	{"master-slave", view, "docker restart locklab-redis-1-1", "", short, outcome{succeed, "", lost}},
+	{"sentinel", view, "docker kill locklab-redis-1-1", "", long, outcome{succeed, "", kept}},
+	{"sentinel", view, "docker pause locklab-redis-1-1", "docker unpause locklab-redis-1-1", long, outcome{succeed, succeed, kept}},
+	{"sentinel", view, "docker restart locklab-redis-1-1", "", long, outcome{succeed, "", lost}},
+	{"cluster", view, "docker kill locklab-cluster-1-1", "", long, outcome{succeed, "", kept}},
+	{"cluster", view, "docker pause locklab-cluster-1-1", "docker unpause locklab-cluster-1-1", long, outcome{succeed, succeed, kept}},
+	{"cluster", view, "docker restart locklab-cluster-1-1", "", long, outcome{succeed, "", lost}},
+	{"mysql", orders, "docker kill locklab-mysql-1", "docker start locklab-mysql-1", short, outcome{fail, succeed, ""}},
+	{"mysql", orders, "docker pause locklab-mysql-1", "docker unpause locklab-mysql-1", short, outcome{fail, succeed, ""}},
+	{"mysql", orders, "docker restart locklab-mysql-1", "", long, outcome{succeed, "", ""}},
+	{"redlock", redlock, "docker kill locklab-redlock-1-1 locklab-redlock-2-1", "docker kill locklab-redlock-3-1", short, outcome{succeed, fail, kept}},
+	{"redlock", redlock, "docker pause locklab-redlock-1-1", "docker unpause locklab-redlock-1-1", short, outcome{succeed, succeed, kept}},
+	{"redlock", redlock, "docker restart locklab-redlock-1-1", "", short, outcome{succeed, "", kept}},
+	{"instance", view, "docker kill locklab-app-2-1", "docker start locklab-app-2-1", short, outcome{some, succeed, kept}},
+	{"instance", view, "docker pause locklab-app-2-1", "docker unpause locklab-app-2-1", short, outcome{some, succeed, kept}},
+	{"instance", view, "docker restart locklab-app-2-1", "", short, outcome{succeed, "", kept}},
+}
+
+// name is the section and the verb, as in single-kill.
+func (f fault) name() string { return f.section + "-" + strings.Fields(f.line)[1] }
+
+// topology is the one that the section is about; the other sections run over a single Redis.
+func (f fault) topology() string {
+	if slices.Contains([]string{"mysql", "redlock", "instance"}, f.section) {
+		return "single"
+	}
+	return f.section
 }
 
 func main() {
@@ -87,7 +106,8 @@ func main() {
 	}
 }
 
-// run runs the blocks whose names begin with one of chosen, without any all blocks, and takes the lab down.
+// run causes the chosen faults, or all, and takes the lab down. Its error names each outcome that was not expected. Unless it only checks,
+// it writes the tables of the sections.
 func run(ctx context.Context, check bool, chosen []string) error {
 	dir, err := os.MkdirTemp("", "locklab-faults-")
 	if err != nil {
@@ -103,40 +123,36 @@ func run(ctx context.Context, check bool, chosen []string) error {
 		return err
 	}
 	defer func() { _, _ = shell(context.WithoutCancel(ctx), app+" down") }()
-	var differ []error
+	var unexpected []error
+	sections := map[string][][]string{}
 	for i, f := range faults {
-		if len(chosen) > 0 && !slices.ContainsFunc(chosen, func(name string) bool { return strings.HasPrefix(f.name, name) }) {
+		isChosen := func(name string) bool { return name == f.section || check && name == f.name() }
+		if len(chosen) > 0 && !slices.ContainsFunc(chosen, isChosen) {
 			continue
 		}
-		fmt.Fprintf(os.Stderr, "%d/%d %s: %s\n", i+1, len(faults), f.topology, f.line)
-		block, err := f.run(ctx, l)
+		fmt.Fprintf(os.Stderr, "%d/%d %s: %s\n", i+1, len(faults), f.topology(), f.line)
+		rows, seen, err := f.run(ctx, l)
 		if err != nil {
 			return err
 		}
-		if !check {
-			if err := marked.Update(page, f.name, block); err != nil {
-				return err
-			}
-			continue
+		fmt.Fprintf(os.Stderr, "%q\n", rows)
+		if seen != f.expected {
+			unexpected = append(unexpected, fmt.Errorf("%s: %+v, and expected was %+v", f.name(), seen, f.expected))
 		}
-		shown, err := os.ReadFile(page)
-		if err != nil {
-			return err
-		}
-		if before := blockOf(string(shown), f.name); conclusion(before) != conclusion(block) {
-			differ = append(differ, fmt.Errorf("%s: the page says: %s\n%s\nand now: %s\n%s", f.name, conclusion(before), before,
-				conclusion(block), block))
-		}
+		sections[f.section] = append(sections[f.section], rows...)
 	}
-	return errors.Join(differ...)
+	if check {
+		return errors.Join(unexpected...)
+	}
+	for section, rows := range sections {
+		columns := []string{"you type", "answers", "longest time without a success", "confirmed views"}
+		unexpected = append(unexpected, marked.Update(page, section, marked.Table(4, columns, rows)))
+	}
+	return errors.Join(unexpected...)
 }
 
-// found is the lab that .env names. `app status` shows what a health check has noticed, so that must not take longer than on the page. The
-// page itself is written with the names of the default settings.
+// found is the lab that .env names. The page itself is written with the names of the default settings.
 func found(ctx context.Context, app string, check bool) (lab, error) {
-	if err := os.Setenv("CHECK_EVERY", "5s"); err != nil {
-		return lab{}, err
-	}
 	project, err := compose.Load(ctx, ".", "")
 	if err != nil {
 		return lab{}, err
@@ -147,115 +163,69 @@ func found(ctx context.Context, app string, check bool) (lab, error) {
 	return lab{app, "http://" + project.Published("nginx"), project.Files.Name + "-"}, nil
 }
 
-// fresh is the first line of each block.
-func (f fault) fresh() string { return "app down && app up " + f.topology }
-
-// blockOf is what stands between the markers of a page.
-func blockOf(text, name string) string {
-	_, text, _ = strings.Cut(text, "<!-- "+name+": written by make faults -->\n")
-	text, _, _ = strings.Cut(text, "<!-- /"+name+" -->")
-	return text
-}
-
-var group = regexp.MustCompile(`(\d{3}) ×(\d+)`)
-
-// ending is what the last requests have in common. Of two instances behind nginx one may answer and the other not.
-func ending(groups [][]string) string {
-	succeed := func(status string) bool { return strings.HasPrefix(status, "2") }
-	same, last := 0, succeed(groups[len(groups)-1][1])
-	for _, g := range slices.Backward(groups) {
-		if succeed(g[1]) != last {
-			break
-		}
-		n, _ := strconv.Atoi(g[2])
-		same += n
-	}
+// ending is what the last answers have in common. Of two instances behind nginx one may answer and the other not.
+func ending(answers []string) string {
+	succeeded := func(i int) bool { return strings.HasPrefix(answers[len(answers)-i], "2") }
 	switch {
-	case same == 1:
-		return "some requests succeed"
-	case last:
-		return "requests succeed"
+	case len(answers) < 2 || succeeded(1) != succeeded(2):
+		return some
+	case succeeded(1):
+		return succeed
 	}
-	return "requests fail"
+	return fail
 }
 
-// conclusion is the result of a block, without the numbers that differ from run to run. It says whether requests succeed at the end of
-// each line, and whether confirmed views were lost.
-func conclusion(block string) string {
-	var all []string
-	for line := range strings.Lines(block) {
-		switch {
-		case strings.HasPrefix(line, "POST "):
-			all = append(all, ending(group.FindAllStringSubmatch(line, -1)))
-		case strings.HasPrefix(line, "GET /pview: the counter is "):
-			var counter, confirmed int
-			_, _ = fmt.Sscanf(line, "GET /pview: the counter is %d; %d views", &counter, &confirmed)
-			all = append(all, fmt.Sprintf("views were lost: %v", counter < confirmed))
-		case strings.HasPrefix(line, "GET /pview: "):
-			all = append(all, "the counter cannot be read")
-		}
-	}
-	return strings.Join(all, "; ")
-}
-
-// run causes the fault, and returns what a user sees.
-func (f fault) run(ctx context.Context, l lab) (string, error) {
-	if out, err := shell(ctx, strings.ReplaceAll(f.fresh(), "app ", l.app+" ")); err != nil {
-		return "", fmt.Errorf("%s: %w: %s", f.fresh(), err, out)
+// run causes the fault on a new lab. rows are those of the page.
+func (f fault) run(ctx context.Context, l lab) (rows [][]string, seen outcome, err error) {
+	if out, err := shell(ctx, l.app+" down && "+l.app+" up "+f.topology()); err != nil {
+		return nil, seen, fmt.Errorf("app up %s: %w: %s", f.topology(), err, out)
 	}
 	if f.path != orders {
 		if err := l.call(ctx, http.MethodPut, "/pview", `{"value": 0}`, nil); err != nil {
-			return "", err
+			return nil, seen, err
 		}
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "$ %s\n", f.fresh())
 	confirmed := 0
-	for i, line := range []string{f.line, f.after} {
-		if line == "" {
+	for _, line := range []struct {
+		typed string
+		end   *string
+	}{{f.line, &seen.line}, {f.after, &seen.after}} {
+		if line.typed == "" {
 			continue
 		}
-		seen, ok, err := f.watched(ctx, l, line)
+		w, err := f.watched(ctx, l, line.typed)
 		if err != nil {
-			return "", err
+			return nil, seen, err
 		}
-		confirmed += ok
-		fmt.Fprintf(&b, "$ %s\nPOST %s: %s\n", line, f.path, seen)
-		if i == 0 {
-			status, _ := shell(ctx, l.app+" status")
-			status, _, _ = strings.Cut(status, "\n  nginx        http") // where everything listens
-			fmt.Fprintf(&b, "$ app status\n%s", cut(strings.ReplaceAll(status, "go run ./cmd/app", "app")))
-		}
+		*line.end = ending(w.answers)
+		confirmed += w.confirmed
+		rows = append(rows, []string{"`" + line.typed + "`", grouped(w.answers), w.gap, ""})
+	}
+	if f.path == orders {
+		return rows, seen, nil
 	}
 	var counter struct{ Value int }
-	if f.path == orders {
-		return "```text\n" + b.String() + "```\n", nil
+	text := &rows[len(rows)-1][3]
+	switch err := l.call(ctx, http.MethodGet, "/pview", "", &counter); {
+	case err != nil:
+		seen.counter, *text = unreadable, fmt.Sprintf("%v: cannot be read", err)
+	case counter.Value < confirmed:
+		seen.counter, *text = lost, fmt.Sprintf("**%d of %d lost**", confirmed-counter.Value, confirmed)
+	default:
+		seen.counter, *text = kept, fmt.Sprintf("all %d kept", confirmed)
 	}
-	if err := l.call(ctx, http.MethodGet, "/pview", "", &counter); err != nil {
-		fmt.Fprintf(&b, "GET /pview: %s\n", err)
-	} else {
-		fmt.Fprintf(&b, "GET /pview: the counter is %d; %d views were confirmed with 200\n", counter.Value, confirmed)
-	}
-	return "```text\n" + b.String() + "```\n", nil
+	return rows, seen, nil
 }
 
-const widest = 140 // characters of a line of the page
-
-// cut ends each line that is too long with "…".
-func cut(text string) string {
-	var b strings.Builder
-	for line := range strings.Lines(strings.Trim(text, "\n") + "\n") {
-		if letters := []rune(line); len(letters) > widest {
-			line = string(letters[:widest-1]) + "…\n"
-		}
-		b.WriteString(line)
-	}
-	return b.String()
+// watched is what a line has shown.
+type watched struct {
+	answers   []string // their statuses
+	confirmed int
+	gap       string // the longest time without a success, if it was longer than a second
 }
 
-// watched sends requests, one after another, from a second before the line until f.watch after it. seen are their statuses.
-func (f fault) watched(ctx context.Context, l lab, line string) (seen string, confirmed int, err error) {
-	var all []string
+// watched sends requests, one after another, from a second before the line until f.watch after it.
+func (f fault) watched(ctx context.Context, l lab, line string) (w watched, err error) {
 	done := make(chan error, 1)
 	began := time.Now()
 	go func() {
@@ -270,16 +240,16 @@ func (f fault) watched(ctx context.Context, l lab, line string) (seen string, co
 	for time.Since(began) < f.watch && ctx.Err() == nil {
 		status := f.request(ctx, l)
 		if status == "200" || status == "201" {
-			confirmed, last = confirmed+1, time.Now()
+			w.confirmed, last = w.confirmed+1, time.Now()
 		}
 		worst = max(worst, time.Since(last))
-		all = append(all, status)
+		w.answers = append(w.answers, status)
 		time.Sleep(pause)
 	}
 	if worst > time.Second {
-		seen = fmt.Sprintf("; longest time without a success: %.0f s", worst.Seconds())
+		w.gap = fmt.Sprintf("%.0f s", worst.Seconds())
 	}
-	return grouped(all) + seen, confirmed, <-done
+	return w, <-done
 }
 
 // request returns the status of one request, 000 without an answer in 5 s, as curl -m 5 has it.
