@@ -14,33 +14,27 @@ import (
 	"google.golang.org/grpc/backoff"
 )
 
-// EtcdConfig says which cluster of etcd to open.
-type EtcdConfig struct {
-	Addrs          []string // host:port of some servers; the client uses all of them
-	User, Password string   // empty: etcd has no users
-	Options        []grpc.DialOption
-}
-
 // Etcd is an open cluster of etcd.
 type Etcd struct{ *clientv3.Client }
 
-// OpenEtcd opens a client and waits until a server answers or ctx ends. The error names what could not be reached, or what is no address.
-func OpenEtcd(ctx context.Context, cfg EtcdConfig) (e *Etcd, err error) {
-	for _, addr := range cfg.Addrs {
+// OpenEtcd opens a client for a cluster, of which addrs names some servers as host:port. It waits until a server answers or ctx ends. The
+// error names what could not be reached, or what is no address. etcd must not require a user.
+func OpenEtcd(ctx context.Context, addrs []string, options ...grpc.DialOption) (e *Etcd, err error) {
+	for _, addr := range addrs {
 		if _, _, err := net.SplitHostPort(addr); err != nil || strings.Contains(addr, "/") {
 			return nil, fmt.Errorf("%q is no address of an etcd server: it is host:port, as 127.0.0.1:2379", addr)
 		}
 	}
 	err = until(ctx, func(ctx context.Context) (err error) {
 		if e == nil {
-			if e, err = newEtcd(cfg); err != nil {
+			if e, err = newEtcd(addrs, options); err != nil {
 				return err
 			}
 		}
 		return e.Ping(ctx)
 	})
 	if err != nil {
-		err = fmt.Errorf("etcd (%s): %w", strings.Join(cfg.Addrs, ","), err)
+		err = fmt.Errorf("etcd (%s): %w", strings.Join(addrs, ","), err)
 	}
 	if err != nil && e != nil {
 		return nil, errors.Join(err, e.Close())
@@ -58,24 +52,19 @@ func (e *Etcd) String() string { return "etcd " + strings.Join(e.Endpoints(), ",
 const etcdSilence = 10 * time.Second
 
 // newEtcd opens a client. A connection that was lost is opened again within half a second: gRPC's own pauses grow to two minutes.
-func newEtcd(cfg EtcdConfig) (*Etcd, error) {
-	options := []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{
+func newEtcd(addrs []string, options []grpc.DialOption) (*Etcd, error) {
+	soon := grpc.WithConnectParams(grpc.ConnectParams{
 		Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 500 * time.Millisecond},
 		MinConnectTimeout: dialTimeout,
-	})}
-	user := &etcdUser{name: cfg.User, password: cfg.Password}
-	if cfg.User != "" {
-		options = append(options, user.options()...)
-	}
+	})
 	client, err := clientv3.New(clientv3.Config{
-		Endpoints: cfg.Addrs, Logger: zap.NewNop(),
+		Endpoints: addrs, Logger: zap.NewNop(),
 		DialTimeout: replyTimeout, DialKeepAliveTime: etcdSilence, DialKeepAliveTimeout: replyTimeout,
-		DialOptions: append(options, cfg.Options...),
+		DialOptions: append([]grpc.DialOption{soon}, options...),
 	})
 	if err != nil {
 		return nil, err
 	}
-	user.auth = client.Auth
 	return &Etcd{client}, nil
 }
 

@@ -25,9 +25,9 @@ func etcd(t *testing.T, settings ...string) *servers.Etcd {
 	return e
 }
 
-func openEtcd(t *testing.T, cfg topology.EtcdConfig) *topology.Etcd {
+func openEtcd(t *testing.T, addrs []string, options ...grpc.DialOption) *topology.Etcd {
 	t.Helper()
-	e, err := topology.OpenEtcd(testenv.Context(t), cfg)
+	e, err := topology.OpenEtcd(testenv.Context(t), addrs, options...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func TestEtcdIsBackSoonAfterItsReturn(t *testing.T) {
 		dials.Add(1)
 		return new(net.Dialer).DialContext(ctx, "tcp", addr)
 	})
-	e := openEtcd(t, topology.EtcdConfig{Addrs: servers.Addrs(), Options: []grpc.DialOption{dialer}})
+	e := openEtcd(t, servers.Addrs(), dialer)
 	m := servers.Members[0]
 	m.Kill()
 	before := dials.Load()
@@ -67,7 +67,7 @@ func TestEtcdThatIsAwayIsNamed(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	_, err := topology.OpenEtcd(ctx, topology.EtcdConfig{Addrs: []string{"127.0.0.1:1"}})
+	_, err := topology.OpenEtcd(ctx, []string{"127.0.0.1:1"})
 	if err == nil || !strings.Contains(err.Error(), "127.0.0.1:1") {
 		t.Errorf("got %v", err)
 	}
@@ -76,24 +76,9 @@ func TestEtcdThatIsAwayIsNamed(t *testing.T) {
 func TestEtcdAddressOfAnotherKindIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, addr := range []string{"http://127.0.0.1:2379", "127.0.0.1", "127.0.0.1:2379/v3", ""} {
-		_, err := topology.OpenEtcd(t.Context(), topology.EtcdConfig{Addrs: []string{addr}})
+		_, err := topology.OpenEtcd(t.Context(), []string{addr})
 		if err == nil || !strings.Contains(err.Error(), "it is host:port") {
 			t.Errorf("%q: %v", addr, err)
 		}
-	}
-}
-
-func TestEtcdCredentials(t *testing.T) {
-	t.Parallel()
-	addrs := etcd(t).Addrs()
-	etcdUsers(t, addrs)
-	for user, password := range map[string]string{"app": "wrong", "nobody": "secret", "": ""} {
-		_, err := topology.OpenEtcd(testenv.Context(t), topology.EtcdConfig{Addrs: addrs, User: user, Password: password})
-		if err == nil || !strings.Contains(err.Error(), "wrong or missing") {
-			t.Errorf("user %q: %v", user, err)
-		}
-	}
-	if err := openEtcd(t, topology.EtcdConfig{Addrs: addrs, User: "app", Password: "secret"}).Ping(testenv.Context(t)); err != nil {
-		t.Error(err)
 	}
 }

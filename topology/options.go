@@ -94,6 +94,5 @@ func until(ctx context.Context, try func(context.Context) error) error {
 
 // refused reports whether a server refused the password: it will do so again.
 func refused(err error) bool {
-	return redis.HasErrorPrefix(err, "WRONGPASS") || redis.HasErrorPrefix(err, "NOAUTH") ||
-		errors.Is(err, rpctypes.ErrAuthFailed) || errors.Is(err, rpctypes.ErrUserEmpty) || errors.Is(err, rpctypes.ErrPermissionDenied)
+	return redis.HasErrorPrefix(err, "WRONGPASS") || redis.HasErrorPrefix(err, "NOAUTH") || errors.Is(err, rpctypes.ErrUserEmpty)
 }

@@ -23,7 +23,7 @@ var connectors = map[string]func(context.Context, Config) (Servers, error){
 	"database":  func(ctx context.Context, c Config) (Servers, error) { return openDatabase(ctx, c.Addrs[0]) },
 	"zookeeper": func(_ context.Context, c Config) (Servers, error) { return ZooKeeper(c.Addrs), nil },
 	"etcd": func(ctx context.Context, c Config) (Servers, error) {
-		return OpenEtcd(ctx, EtcdConfig{c.Addrs, c.User, c.Password, nil})
+		return OpenEtcd(ctx, c.Addrs)
 	},
 	"memcached": func(ctx context.Context, c Config) (Servers, error) { return openMemcached(ctx, c.Addrs) },
 }

@@ -39,13 +39,12 @@ type Config struct {
 	// Addrs are host:port. single: one. master-slave: all nodes. sentinel: the sentinels. cluster: some nodes. A database: its URL
 	Addrs          []string
 	SentinelMaster string // the name under which the sentinels know the master
-	User           string // of etcd; empty: it has no users
 	Access
 }
 
 // Access is what a client needs to reach the servers.
 type Access struct {
-	Password string  // of the Redis servers, not of the sentinels, or of the User; empty: none
+	Password string  // of the Redis servers, not of the sentinels; empty: none
 	Map      AddrMap // from the addresses that servers announce to those that this machine can dial
 }
 

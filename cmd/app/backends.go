@@ -96,9 +96,6 @@ func (c *serveCommand) serverConfigs(access topology.Access) map[string]topology
 	for _, kind := range servers.Backends() {
 		all[kind.Name] = topology.Config{Addrs: c.Addresses.of(kind.Name)}
 	}
-	etcd := all[versions.NameEtcd]
-	etcd.User, etcd.Password = c.EtcdUser, c.EtcdPassword
-	all[versions.NameEtcd] = etcd
 	return all
 }
 

@@ -34,7 +34,6 @@ func TestWrongSettings(t *testing.T) {
 		{"serve --zookeeper localhost:1,127.0.0.1:1,c:3", []string{"--zookeeper", "localhost:1", "127.0.0.1:1", "once"}},
 		{"serve --etcd http://localhost:2379", []string{"--etcd", "http://localhost:2379", "host:port"}},
 		{"serve --etcd localhost:1,127.0.0.1:1,c:3", []string{"--etcd", "localhost:1", "127.0.0.1:1", "once"}},
-		{"serve --etcd localhost:1 --etcd-user app", []string{"--etcd-user", "--etcd-password", "both"}},
 		{"serve --database postgres://root:hush", []string{"--database", "postgres:***", "sqlite:PATH"}},
 		{"serve --database postgres://root:x@tcphush@db/locklab", []string{"--database", "postgres:***", "sqlite:PATH"}},
 		{"serve --database mysql:root:x@tcphush@nonsense", []string{"--database", "mysql:***", "user:password@tcp(host:port)/name"}},

@@ -64,7 +64,6 @@ func TestHelpHasVariablesAndDefaults(t *testing.T) {
 	want := map[string]string{
 		"listen": "127.0.0.1:8080", "instance": "its port", "topology": "single", "redis": "127.0.0.1:6379",
 		"sentinel-master": "lab", "redis-password": "none", "redlock": "none", "database": "sqlite:locklab.db",
-		"etcd-user": "none", "etcd-password": "none",
 		"lease": "10s", "wait": "30s", "order-think": "100ms", "admin-token": "none",
 		"start-timeout": "5s", "log-format": "text", "log-level": "info",
 	}

@@ -42,8 +42,6 @@ type serveCommand struct {
 	Redlock        []string      `placeholder:"HOST:PORT" help:"Addresses of the independent RedLock nodes, at least three; article A4 uses five. Required for v4 (default: none)."`
 	Database       string        `default:"sqlite:locklab.db" placeholder:"sqlite:PATH|mysql:DSN" help:"Database for the orders and for the locks of v5. A DSN is user:password@tcp(host:port)/name."`
 	Addresses      addressFlags  `embed:""`
-	EtcdUser       string        `placeholder:"NAME" help:"etcd user, if etcd requires one (default: none)."`
-	EtcdPassword   string        `placeholder:"SECRET" help:"Password of the etcd user (default: none)."`
 	Backends       bool          `default:"true" negatable:"" help:"Use ${backendFlags}; --no-backends ignores them and leaves out ${backendVersions}."`
 	Lease          time.Duration `default:"10s" help:"Time until the lock of a dead holder expires. A live holder renews it every third of this time. Keep it shorter than --wait."`
 	Request        time.Duration `placeholder:"2s" help:"Timeout of one request to a lock server, except for RedLock nodes. Must be shorter than two thirds of --lease (default: 2s or a third of --lease, whichever is shorter)."`
@@ -70,7 +68,7 @@ func (c *serveCommand) validate() error {
 	return cmp.Or(
 		validateAddress("--listen", c.Listen), validateRange("--instance length", len(c.Instance), 0, 64),
 		validateAddresses("--redis", c.Redis), c.validateTopology(), c.validateRedlock(), c.validateDatabase(),
-		c.Addresses.validate(), c.validateEtcdUser(),
+		c.Addresses.validate(),
 		validateRange("--lease", c.Lease, minLease, maxDuration), c.validateTimeout("--request", c.Request),
 		c.validateTimeout("--node-timeout", c.NodeTimeout), validateRange("--wait", c.Wait, time.Millisecond, maxDuration),
 		validateRange("--order-think", c.OrderThink, 0, maxDuration),
@@ -117,13 +115,6 @@ func (c *serveCommand) validateRedlock() error {
 		}
 	}
 	return validateAddresses("--redlock", c.Redlock)
-}
-
-func (c *serveCommand) validateEtcdUser() error {
-	if len(c.Addresses.of(versions.NameEtcd)) > 0 && (c.EtcdUser == "") != (c.EtcdPassword == "") {
-		return usageErrorf("only one of --etcd-user and --etcd-password is set; set both or neither")
-	}
-	return nil
 }
 
 // sameServer reports whether two addresses reach the same server, as localhost:1 and 127.0.0.1:1 do. A host that cannot be resolved equals

@@ -23,8 +23,6 @@ import (
 	"locklab/handlers"
 	"locklab/lab/servers"
 	"locklab/lab/testenv"
-	"locklab/topology"
-	"locklab/versions"
 )
 
 // startInstance starts an instance as a process. node is its Redis.
@@ -151,41 +149,6 @@ func TestServeNamesUnreachableServers(t *testing.T) {
 				t.Errorf("the error has a password: %s", got.err)
 			}
 		})
-	}
-}
-
-// A wrong or missing etcd password is an error, which does not show the password.
-func TestServeWithAWrongEtcdPassword(t *testing.T) {
-	t.Parallel()
-	testenv.Slow(t)
-	node, server, ctx := testenv.Redis(t, false), startKind(t, versions.NameEtcd).Each[0], testenv.Context(t)
-	opened, err := topology.OpenEtcd(ctx, topology.EtcdConfig{Addrs: []string{server.Addr}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer opened.Close()
-	_, err = opened.UserAdd(ctx, "root", "secret")
-	if err == nil {
-		_, err = opened.UserGrantRole(ctx, "root", "root")
-	}
-	if err == nil {
-		_, err = opened.AuthEnable(ctx)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, flags := range [][]string{nil, {"--etcd-user=root", "--etcd-password=hush"}} {
-		got := app(ctx, append([]string{
-			"serve", "--listen=127.0.0.1:0", "--start-timeout=5s", "--redis=" + node.Addr, "--etcd=" + server.Addr,
-			"--database=sqlite:" + filepath.Join(t.TempDir(), "orders.db"),
-		}, flags...)...)
-		if wantSentence(t, got, exitUnavailable, "--etcd", server.Addr, "wrong or missing"); strings.Contains(got.err, "hush") {
-			t.Errorf("the error has a password: %s", got.err)
-		}
-	}
-	instance := startInstance(t, node, "--etcd="+server.Addr, "--etcd-user=root", "--etcd-password=secret")
-	if status, _, body := ask(t, http.MethodPost, instance.URL+"/v7/pview"); status != http.StatusOK {
-		t.Errorf("with the right password: %d %s", status, body)
 	}
 }
 

@@ -49,7 +49,7 @@ func etcdServers(t testing.TB, n int) *servers.Etcd {
 
 func etcdClient(t testing.TB, addrs []string, options ...grpc.DialOption) *clientv3.Client {
 	t.Helper()
-	opened := testlocks.Must(topology.OpenEtcd(testenv.Context(t), topology.EtcdConfig{Addrs: addrs, Options: options}))(t)
+	opened := testlocks.Must(topology.OpenEtcd(testenv.Context(t), addrs, options...))(t)
 	t.Cleanup(func() { _ = opened.Close() }) // a client that crashed is closed already
 	return opened.Client
 }

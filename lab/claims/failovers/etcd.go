@@ -46,7 +46,7 @@ func OnEtcd(ctx context.Context, t *lab.Trial, cluster *servers.Etcd) *Electing[
 }
 
 func connectEtcd(ctx context.Context, t *lab.Trial, members []*servers.Member) *clientv3.Client {
-	opened, err := topology.OpenEtcd(ctx, topology.EtcdConfig{Addrs: servers.Addrs(members)})
+	opened, err := topology.OpenEtcd(ctx, servers.Addrs(members))
 	t.Must(err)
 	t.Cleanup(opened.Close)
 	return opened.Client
