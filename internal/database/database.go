@@ -7,9 +7,11 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -45,8 +47,8 @@ func Validate(url string) error {
 // Open opens a database. It retries until the database answers or ctx is done; then the error names the database and contains the error of
 // the last attempt that was not cut off.
 //
-// The URL is "sqlite:PATH" or "mysql:DSN", with a DSN of go-sql-driver/mysql. The DSN cannot change how times are stored (in UTC), nor the
-// session settings that the statements rely on: see sessionSettings in mysql.go.
+// The URL is "sqlite:PATH" or "mysql:DSN", with a DSN of go-sql-driver/mysql. The server and the DSN keep
+// the defaults that the statements rely on: autocommit, a strict sql_mode, InnoDB, utf8mb4.
 func Open(ctx context.Context, url string) (*Database, error) {
 	src, err := newSource(url)
 	if err != nil {
@@ -96,9 +98,6 @@ func (d *Database) String() string { return d.Name }
 
 // permanentError returns err, with what to do about it, if a retry cannot help. It returns nil if a retry may help.
 func permanentError(err error) error {
-	if errors.Is(err, tables.ErrCharset) {
-		return err
-	}
 	for text, remedy := range map[string]string{ // errors of SQLite
 		"file is not a database":           "the file is not a SQLite database: choose another file, or remove it",
 		"database disk image is malformed": "the file is corrupt: choose another file, or remove it",
@@ -144,51 +143,30 @@ func parse(url string) (source, error) {
 		dsn, err := driver.ParseDSN(location)
 		if err != nil {
 			return source{}, fmt.Errorf("not a DSN of the form user:password@tcp(host:port)/name?parameter=value: %s",
-				explainDSNError(location, err))
-		}
-		if dsn.Collation != "" && !strings.HasPrefix(dsn.Collation, "utf8mb4_") {
-			return source{}, fmt.Errorf("the collation is %s: choose one of utf8mb4, or none", dsn.Collation)
+				explainDSNError(err))
 		}
 		dsn.ParseTime, dsn.Loc = true, time.UTC                       // so that all instances agree on times
 		dsn.ClientFoundRows = true                                    // a row that matches counts even if nothing in it changes, as in SQLite
-		dsn.RejectReadOnly = false                                    // it would hide the error of a read-only server; see connector
 		dsn.InterpolateParams = true                                  // one round trip per statement; utf8mb4 can be quoted safely
 		dsn.Timeout = cmp.Or(dsn.Timeout, tables.CallTimeout)         // to connect
 		dsn.ReadTimeout = cmp.Or(dsn.ReadTimeout, tables.CallTimeout) // for calls without a context
+		// A statement that waits for a row does not outlive its caller.
+		settings := map[string]string{"innodb_lock_wait_timeout": strconv.Itoa(int(tables.CallTimeout.Seconds()))}
+		maps.Copy(settings, dsn.Params)
+		dsn.Params = settings
 		dialect := func(pool gorm.ConnPool) gorm.Dialector { return mysql.New(mysql.Config{Conn: pool, DSNConfig: dsn}) }
 		return source{"mysql " + dsn.Addr + "/" + dsn.DBName, dsn.FormatDSN(), openMySQL, maxMySQLConnections, dialect}, nil
 	}
 	return source{}, fmt.Errorf("unknown database: use sqlite:PATH or mysql:user:password@tcp(host:port)/name")
 }
 
-// explainDSNError says why the driver rejects a DSN, without quoting the DSN: any part of it may be the password. The driver's own messages
-// about the form quote nothing. A wrong parameter is named, but its value is not shown.
-func explainDSNError(dsn string, err error) string {
+// explainDSNError says why the driver rejects a DSN, without quoting the DSN: any part of it may be the password. The driver's messages
+// about the form quote nothing.
+func explainDSNError(err error) string {
 	if message, aboutForm := strings.CutPrefix(err.Error(), "invalid DSN: "); aboutForm {
 		return message
 	}
-	name, parameters, _ := strings.Cut(dsn[strings.LastIndex(dsn, "/")+1:], "?")
-	if _, err := url.PathUnescape(name); err != nil {
-		return "the name of the database contains a % that is not part of an escape such as %20"
-	}
-	for parameter := range strings.SplitSeq(parameters, "&") {
-		if _, err := driver.ParseDSN("tcp(localhost:3306)/?" + parameter); err != nil {
-			name, _, _ := strings.Cut(parameter, "=")
-			return "the value of " + name + " is not valid" + valueHint(err)
-		}
-	}
-	return "write tcp(host:port) before the slash"
-}
-
-// valueHint says which values a parameter takes, by the driver's error.
-func valueHint(err error) string {
-	switch text := err.Error(); {
-	case strings.HasPrefix(text, "time: "):
-		return "; use a duration with a unit, such as 5s"
-	case strings.Contains(text, "bool value"):
-		return "; use true or false"
-	}
-	return ""
+	return "the driver refuses a parameter, or what stands before the slash: https://github.com/go-sql-driver/mysql#dsn-data-source-name"
 }
 
 // open connects. gorm's first queries have no context, so they are sent only after the database has answered a ping that has one.

@@ -41,7 +41,7 @@ func mariaDB(t *testing.T) *servers.Database {
 	return server
 }
 
-// createForUser creates a database, and a user of it without administrative rights: a read-only server still lets an administrator write.
+// createForUser creates a database, and a user of it without administrative rights.
 func createForUser(t *testing.T, server *servers.Database, name string) (where string) {
 	t.Helper()
 	for _, statement := range []string{

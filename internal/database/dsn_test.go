@@ -14,7 +14,6 @@ func TestDSNParameters(t *testing.T) {
 		"?timeout=1s&readTimeout=2s":   "1s 2s",
 		"?timeout=1s":                  "1s 5s",
 		"?readTimeout=2s&charset=utf8": "5s 2s",
-		"?rejectReadOnly=true":         "5s 5s",
 	} {
 		src, err := newSource("mysql:lab@tcp(db:3306)/locklab" + parameters)
 		if err != nil {
@@ -26,7 +25,7 @@ func TestDSNParameters(t *testing.T) {
 			t.Errorf("%q: the timeouts are %s, want %s (%v)", parameters, got, want, err)
 		}
 		// The other parameters are not the DSN's to choose.
-		if query.Has("rejectReadOnly") || query.Get("clientFoundRows") != "true" ||
+		if query.Get("clientFoundRows") != "true" ||
 			query.Get("parseTime") != "true" || query.Get("interpolateParams") != "true" {
 			t.Errorf("%q: the parameters are %s", parameters, text)
 		}

@@ -1,8 +1,7 @@
 // Package tables creates the tables of gorm's models, and creates them again when a database has lost them. MySQL in a container does: it
 // keeps its data in memory. Every scenario with a database uses it.
 //
-// Text is utf8mb4 in MySQL and MariaDB, whatever the server's default is. A table or a connection with another character set is an
-// error: such a server refuses text, or stores other text.
+// Text is utf8mb4 in MySQL and MariaDB, whatever the server's default is.
 package tables
 
 import (
@@ -17,9 +16,6 @@ import (
 	driver "github.com/go-sql-driver/mysql"
 	"gorm.io/gorm"
 )
-
-// ErrCharset says that a table or a connection keeps text in another character set than utf8mb4. No repetition helps.
-var ErrCharset = errors.New("text is not utf8mb4")
 
 // NoConnection is an error of a connection that could not be opened. The database has received nothing of the call that wanted it.
 type NoConnection struct{ Err error }
@@ -48,19 +44,13 @@ type Set struct {
 // Of returns the tables of models.
 func Of(models ...any) *Set { return &Set{models: models} }
 
-// Create creates missing tables and columns. It fails with [ErrCharset] where text cannot be kept.
+// Create creates missing tables and columns.
 func (s *Set) Create(db *gorm.DB) error {
-	if err := charset(db); err != nil {
-		return err
-	}
 	err := s.migrate(db)
 	for try := 1; err != nil && try < tries+len(s.models) && db.Statement.Context.Err() == nil; try++ {
 		err = s.migrate(db)
 	}
-	if err != nil {
-		return err
-	}
-	return s.charsets(db)
+	return err
 }
 
 // migrate creates what is missing. gorm panics over a column that another instance adds at the same moment. Each of its statements
@@ -171,35 +161,6 @@ func (s *Set) names(db *gorm.DB) ([]string, error) {
 		names[i] = parsed.Schema.Table
 	}
 	return names, nil
-}
-
-// charset checks the connection: in another character set the server would take our UTF-8 for other text.
-func charset(db *gorm.DB) error {
-	var name string
-	if !isMySQL(db) {
-		return nil
-	}
-	err := db.Raw("SELECT @@character_set_client").Row().Scan(&name)
-	if err == nil && name != "utf8mb4" {
-		err = fmt.Errorf("%w: the connection has %s; remove charset and collation from the DSN", ErrCharset, name)
-	}
-	return err
-}
-
-// charsets checks the tables: an older version of this program, or an administrator, may have created them.
-func (s *Set) charsets(db *gorm.DB) error {
-	names, err := s.names(db)
-	if err != nil || !isMySQL(db) {
-		return err
-	}
-	var other []struct{ Name, Charset string }
-	err = db.Raw("SELECT DISTINCT table_name AS name, character_set_name AS charset FROM information_schema.columns "+
-		"WHERE table_schema = DATABASE() AND table_name IN ? AND character_set_name <> 'utf8mb4' ORDER BY name", names).Scan(&other).Error
-	if err != nil || len(other) == 0 {
-		return err
-	}
-	return fmt.Errorf("%w: the table %s has %s; change it with ALTER TABLE %[2]s CONVERT TO CHARACTER SET utf8mb4",
-		ErrCharset, other[0].Name, other[0].Charset)
 }
 
 func isMySQL(db *gorm.DB) bool { return db.Name() == "mysql" }

@@ -69,11 +69,8 @@ func TestTables(t *testing.T) {
 		testLostTables(t, open(t, sqlite.Open(filepath.Join(t.TempDir(), "books.db")+"?_txlock=immediate&_pragma=busy_timeout(5000)")))
 	})
 	t.Run("mariadb", func(t *testing.T) {
-		dsn := latin1(t)
-		db := open(t, mysql.Open(dsn))
+		db := open(t, mysql.Open(latin1(t)))
 		t.Run("text", func(t *testing.T) { testTextOutsideLatin1(t, db) })
-		t.Run("a table of latin1", func(t *testing.T) { testATableOfLatin1(t, db) })
-		t.Run("a connection of latin1", func(t *testing.T) { testAConnectionOfLatin1(t, dsn) })
 		t.Run("lost tables", func(t *testing.T) { testLostTables(t, db) })
 	})
 }
@@ -106,39 +103,6 @@ func testTextOutsideLatin1(t *testing.T, db *gorm.DB) {
 		t.Error(err)
 	}
 	keepsText(t, db)
-}
-
-// The error says what to do, and it helps.
-func testATableOfLatin1(t *testing.T, db *gorm.DB) {
-	drop(t, db, &book{}, &reader{})
-	if err := db.AutoMigrate(&book{}, &reader{}); err != nil {
-		t.Fatal(err)
-	}
-	for _, table := range []string{"books", "readers"} {
-		err := set().Create(db)
-		_, statement, advised := strings.Cut(fmt.Sprint(err), "change it with ")
-		if !errors.Is(err, tables.ErrCharset) || !advised || !strings.Contains(statement, table+" ") {
-			t.Fatalf("got %v, want ErrCharset with a statement that mends %s", err, table)
-		}
-		if err := db.Exec(statement).Error; err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := set().Create(db); err != nil {
-		t.Error(err)
-	}
-	keepsText(t, db)
-}
-
-func testAConnectionOfLatin1(t *testing.T, dsn string) {
-	parameter := "?charset=latin1"
-	if strings.Contains(dsn, "?") {
-		parameter = "&charset=latin1"
-	}
-	err := set().Create(open(t, mysql.Open(dsn+parameter)))
-	if !errors.Is(err, tables.ErrCharset) || !strings.Contains(err.Error(), "remove charset and collation from the DSN") {
-		t.Errorf("got %v", err)
-	}
 }
 
 // Many callers find a table gone. Each call has its effect once, and an error of another kind is not repeated.

@@ -41,9 +41,8 @@ type Lock struct {
 // Close the lock before db.
 //
 // A connection to MySQL or MariaDB must commit each statement (autocommit=1), or the first that acquires a key blocks all others. It should
-// put the values into its statements (interpolateParams), or each request makes two round trips. The pool should leave a server that
-// becomes read-only (rejectReadOnly), and bound the use of a connection (SetConnMaxLifetime). Otherwise a failover behind one address needs
-// a restart.
+// put the values into its statements (interpolateParams), or each request makes two round trips. The pool should
+// bound the use of a connection (SetConnMaxLifetime). Otherwise a failover behind one address needs a restart.
 //
 // A request that waits for another writer of SQLite is repeated until [lockstrategy.Timing].Request ends. SQLite's own wait does not end
 // with it. So a request may take longer by the busy_timeout of the connection, which is 5 s in some drivers. Set a short one, such as 20
