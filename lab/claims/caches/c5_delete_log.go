@@ -53,22 +53,22 @@ func retryDeletes(ctx context.Context, x *services.Cache, w cache.DeleteLog, ent
 
 // The actions of a writer that is killed.
 var (
-	writeThenDelete = services.NewCacheAction("update, then delete", func(ctx context.Context, c *services.CacheClient) error {
-		_, err := cache.UpdateThenDelete{Database: c.Items, Cache: c.Redis}.Put(ctx, c.Item, "by a process")
+	writeThenDelete = services.NewCacheTask("update, then delete", func(ctx context.Context, c *services.CacheClient) error {
+		_, err := cache.UpdateThenDelete{Database: c.Items, Cache: c.Redis}.Put(ctx, services.Item, "by a process")
 		return err
 	})
-	writeWithLog = services.NewCacheAction("update with a delete log", func(ctx context.Context, c *services.CacheClient) error {
-		_, err := cache.DeleteLog{Database: c.Items, Cache: c.Redis}.Put(ctx, c.Item, "by a process")
+	writeWithLog = services.NewCacheTask("update with a delete log", func(ctx context.Context, c *services.CacheClient) error {
+		_, err := cache.DeleteLog{Database: c.Items, Cache: c.Redis}.Put(ctx, services.Item, "by a process")
 		return err
 	})
 )
 
 // killedWriter kills a writer before its delete. Another process finds so many entries in the log.
-func killedWriter(do services.CacheAction, entries int) func(context.Context, *services.Cache) {
+func killedWriter(do services.CacheTask, entries int) func(context.Context, *services.Cache) {
 	return func(ctx context.Context, x *services.Cache) {
 		r := x.Aside(x.Connect(), cache.Config{})
 		x.Fill(ctx, "reader", r, services.Item)
-		x.KillCacheProcess(ctx, "W", do, "DEL")
+		x.KillProcess(ctx, "W", do, "DEL")
 		x.Confirm(ctx, "W", services.Item)
 		x.Must(retryDeletes(ctx, x, cache.DeleteLog{Database: x.Items, Cache: r}, entries))
 		x.MustFollow("retry", services.Item)
