@@ -15,7 +15,6 @@
 //	resource.go      what the lock protects: a counter that may check fencing tokens; checks that are made of others
 //	redis.go         one Redis, and clients of the Redis lock on it
 //	database.go      one MariaDB, clients of the lock in a row on it, a connection that is killed
-//	databasepair.go  A, which takes a lock of the database first, and B, which tries in between
 //	servers.go       the servers of any lock of the lab, and clients of it; a variant for each of v3 to v8
 //	process.go       A in a process of its own and B in the lab, for scenarios
 //	polling.go       a lock that clients ask for again and again
