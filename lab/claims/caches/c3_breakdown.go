@@ -120,17 +120,10 @@ func (c *crowd) countMiss(ctx context.Context, cmd redis.Cmder, send redis.Proce
 
 // ask begins all requests, and returns a function that waits for their answers.
 func (c *crowd) ask(ctx context.Context) (wait func()) {
-	var waits []func()
-	for i, r := range c.readers {
-		for range hotRequests {
-			waits = append(waits, c.Go(func() { c.Read(ctx, c.names[i], r, services.Item) }))
-		}
-	}
-	return func() {
-		for _, wait := range waits {
-			wait()
-		}
-	}
+	return c.GoEach(hotRequests*len(c.readers), func(i int) {
+		process := i / hotRequests
+		c.Read(ctx, c.names[process], c.readers[process], services.Item)
+	})
 }
 
 // burst asks, and lets loads wait until all requests have found nothing.

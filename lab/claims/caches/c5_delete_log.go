@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"locklab/lab"
 	"locklab/lab/claims/services"
 	"locklab/lab/clients"
@@ -23,7 +21,7 @@ var C5 = Experiments.Add(lab.Experiment{
 	Schedule: lab.Schedule{Takes: 4 * time.Second},
 	Check:    services.StaleReads,
 	Variants: []lab.Variant{
-		{Name: "nothing fails, no log", Run: services.OnCache(undisturbedWriter)},
+		{Name: "nothing fails, no log", Run: services.OnCache(services.HelpfulWriter("W"))},
 		{
 			Name: "killed before the delete, no log", Expect: lab.Sometimes, Fault: true,
 			Run: services.OnCache(killedWriter(writeThenDelete, 0)),
@@ -33,13 +31,6 @@ var C5 = Experiments.Add(lab.Experiment{
 		{Name: "Redis out of reach, log", Fault: true, Run: services.OnCache(outOfReach(true))},
 	},
 })
-
-func undisturbedWriter(ctx context.Context, x *services.Cache) {
-	r := x.Aside(x.Connect(), cache.Config{})
-	x.Fill(ctx, "reader", r, services.Item)
-	x.Update(ctx, "W", cache.UpdateThenDelete{Database: x.Items, Cache: r}, services.Item)
-	x.Read(ctx, "reader", r, services.Item)
-}
 
 // retryDeletes does what is in the log, which must have so many entries.
 func retryDeletes(ctx context.Context, x *services.Cache, w cache.DeleteLog, entries int) error {
@@ -81,10 +72,7 @@ func outOfReach(logged bool) func(context.Context, *services.Cache) {
 	return func(ctx context.Context, x *services.Cache) {
 		r := x.Aside(x.Connect(), cache.Config{})
 		x.Fill(ctx, "reader", r, services.Item)
-		proxy, err := x.Stack.Proxy("proxy", x.Node.Addr)
-		x.Must(err)
-		client := redis.NewClient(clients.OneAttempt(proxy.Addr))
-		x.Cleanup(client.Close)
+		client, proxy := clients.OverWire(x.Trial, x.Node.Addr)
 		far := x.Aside(client, cache.Config{})
 		x.Fault("proxy", "the writer does not reach Redis", clients.EndProxy(ctx, x.Trial, proxy))
 		if logged {

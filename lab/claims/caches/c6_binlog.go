@@ -27,7 +27,7 @@ var C6 = Experiments.Add(lab.Experiment{
 	Check:    services.StaleReads,
 	Variants: slices.Concat(
 		[]lab.Variant{
-			{Name: "the writer deletes the key", Run: services.OnCache(helpfulWriter)},
+			{Name: "the writer deletes the key", Run: services.OnCache(services.HelpfulWriter("writer"))},
 			{Name: "another program writes", Expect: lab.Sometimes, Run: services.OnCache(anotherProgram)},
 			{Name: "outbox", Run: byOutbox(feedTask{})},
 			{Name: "outbox, the consumer is killed", Fault: true, Run: byOutbox(feedTask{consumer: consume})},
@@ -55,13 +55,6 @@ func onBinlog(variants ...lab.Variant) []lab.Variant {
 		variants[i].Trials, variants[i].Needs = 1, []lab.Need{lab.MariaDB}
 	}
 	return variants
-}
-
-func helpfulWriter(ctx context.Context, x *services.Cache) {
-	r := x.Aside(x.Connect(), cache.Config{})
-	x.Fill(ctx, "reader", r, services.Item)
-	x.Update(ctx, "writer", cache.UpdateThenDelete{Database: x.Items, Cache: r}, services.Item)
-	x.Read(ctx, "reader", r, services.Item)
 }
 
 // bySQL updates an item as a program does that knows no cache.

@@ -60,10 +60,10 @@ func beginGrabs(
 	ctx context.Context, t *lab.Trial, drivers []*driver, store *order.Store, ids []uint64, answered chan struct{},
 ) (wait func()) {
 	var thinking sync.WaitGroup
-	var waits []func()
-	for i, d := range drivers {
-		thinking.Add(1)
+	thinking.Add(len(drivers))
+	wait = t.GoEach(len(drivers), func(i int) {
 		thinks := sync.OnceFunc(thinking.Done)
+		defer thinks()
 		slow := store.WithThink(func(ctx context.Context) error {
 			thinks()
 			select {
@@ -73,17 +73,10 @@ func beginGrabs(
 				return context.Cause(ctx)
 			}
 		})
-		waits = append(waits, t.Go(func() {
-			defer thinks()
-			d.grab(ctx, slow, ids[i])
-		}))
-	}
+		drivers[i].grab(ctx, slow, ids[i])
+	})
 	thinking.Wait()
-	return func() {
-		for _, wait := range waits {
-			wait()
-		}
-	}
+	return wait
 }
 
 // driver makes one attempt to grab an order at an instance.

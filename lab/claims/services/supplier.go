@@ -59,9 +59,8 @@ func StartCaller(ctx context.Context, t *lab.Trial, algorithm string, nodes int,
 func OpenCaller(t *lab.Trial, node *servers.Node, algorithm string, nodes int, limit ratelimit.Limit) *Caller {
 	c := &Caller{Trial: t, Limit: limit, Redis: node}
 	for range nodes {
-		client := redis.NewClient(clients.OneAttempt(node.Addr))
-		t.Cleanup(client.Close)
-		c.Clients = append(c.Clients, t.Tap(client))
+		client := clients.Dial(t, node.Addr)
+		c.Clients = append(c.Clients, client)
 		c.Limiters = append(c.Limiters, OpenLimiter(t, algorithm, client, nodes))
 	}
 	return c
@@ -103,13 +102,7 @@ func (c *Caller) Call(ctx context.Context, node, times int) {
 
 // Together lets all nodes call simultaneously, each so many times.
 func (c *Caller) Together(ctx context.Context, times int) {
-	var waits []func()
-	for node := range c.Limiters {
-		waits = append(waits, c.Go(func() { c.Call(ctx, node, times) }))
-	}
-	for _, wait := range waits {
-		wait()
-	}
+	c.GoEach(len(c.Limiters), func(node int) { c.Call(ctx, node, times) })()
 }
 
 // Warm opens each connection, and loads the script.
