@@ -73,12 +73,7 @@ func (c Chaos) Orders(ctx context.Context, t *lab.Trial) {
 	x := c.start(ctx, t)
 	var orders, won, stale, failed int64
 	for ; x.over.Err() == nil; orders++ {
-		b, err := burst.RunGrabs(ctx, x.Target, c.Version, Drivers, "", burst.Simultaneous)
-		t.Must(err)
-		RecordBurst(t, b.Began, b.Events)
-		for _, e := range b.Wins {
-			t.Record(e)
-		}
+		b := Service{Version: c.Version}.RecordGrabs(ctx, t, x.Target)
 		won, stale, failed = won+int64(min(1, b.Winners())), stale+int64(len(b.Stale)), failed+int64(len(b.Failed))
 	}
 	t.Measure(c.Version, orders, lab.Count.Of("orders"))
