@@ -167,6 +167,19 @@ func (t *Trial) Go(f func()) (wait func()) {
 	}
 }
 
+// GoEach runs f for 0 to n-1 as Go does, simultaneously. The returned function waits for the end of all.
+func (t *Trial) GoEach(n int, f func(i int)) (wait func()) {
+	waits := make([]func(), n)
+	for i := range waits {
+		waits[i] = t.Go(func() { f(i) })
+	}
+	return func() {
+		for _, wait := range waits {
+			wait()
+		}
+	}
+}
+
 // caught makes an error of a panic of f: it costs one trial and not the run.
 func caught(f func()) (err error) {
 	defer func() {

@@ -208,6 +208,28 @@ func (h *LocalHolder) AwaitConfirmationAfter(ctx context.Context, granted time.T
 	}))
 }
 
+// RecordedGuard is a guard of one caller at a time. It records each request, grant and release.
+type RecordedGuard struct {
+	lockstrategy.Guard
+	Trial *lab.Trial
+	Name  string // of the timeline, and of the owner
+	Of    string // behind a key: whose lock it is; empty: of all instances
+}
+
+// Do is that of the guard.
+func (g RecordedGuard) Do(ctx context.Context, key string, fn func(context.Context, uint64) error) error {
+	e := history.Event{Timeline: g.Name, Owner: g.Name, Kind: history.Request, Key: key + g.Of}
+	g.Trial.Record(e)
+	return g.Guard.Do(ctx, key, func(ctx context.Context, token uint64) error {
+		e.Kind, e.Token = history.Grant, token
+		g.Trial.Record(e)
+		err := fn(ctx, token)
+		e.Kind = history.Release
+		g.Trial.Record(e)
+		return err
+	})
+}
+
 // Holder is a client that holds a lock, or believes to hold it. What it does with the lock is recorded in its client's timeline.
 //
 // The client is a goroutine of the lab ([LocalHolder]), or a process that speaks package protocol ([ProcessHolder]): one of this binary, or

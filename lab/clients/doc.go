@@ -11,11 +11,10 @@
 //	client.go        what every holder has; a client in a goroutine, and its lock
 //	program.go       a client in a process, and its lock; dialogue.go is how the lab and a process talk
 //	serve.go         the locks of the lab, served to the lab by this binary
-//	task.go          this binary with another task, which stops between two of its steps
+//	task.go          this binary with other work, which stops at one of its steps
 //	resource.go      what the lock protects: a counter that may check fencing tokens; checks that are made of others
 //	redis.go         one Redis, and clients of the Redis lock on it
 //	database.go      one MariaDB, clients of the lock in a row on it, a connection that is killed
-//	databasepair.go  A, which takes a lock of the database first, and B, which tries in between
 //	servers.go       the servers of any lock of the lab, and clients of it; a variant for each of v3 to v8
 //	process.go       A in a process of its own and B in the lab, for scenarios
 //	polling.go       a lock that clients ask for again and again

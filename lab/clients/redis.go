@@ -59,6 +59,21 @@ func OneAttempt(addr string) *redis.Options {
 	return &redis.Options{Addr: addr, MaxRetries: -1, DialerRetries: 1, DisableIdentity: true, ContextTimeoutEnabled: true}
 }
 
+// Dial returns a client that sends every command once. It is closed at the end of the trial.
+func Dial(t *lab.Trial, addr string) *redis.Client {
+	client := redis.NewClient(OneAttempt(addr))
+	t.Cleanup(client.Close)
+	t.Tap(client)
+	return client
+}
+
+// OverWire is Dial over a proxy.
+func OverWire(t *lab.Trial, addr string) (client *redis.Client, wire *servers.Proxy) {
+	wire, err := t.Stack.Proxy("wire", addr)
+	t.Must(err)
+	return Dial(t, wire.Addr), wire
+}
+
 // Connect returns a connection to target as the app opens it. It is closed at the end of the trial.
 func Connect(ctx context.Context, t *lab.Trial, target *servers.Topology) redis.UniversalClient {
 	addrMap, err := topology.ParseAddrMap(target.Map)

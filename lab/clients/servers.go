@@ -46,16 +46,16 @@ func Once(variants []lab.Variant) []lab.Variant {
 	return variants
 }
 
-// OtherLocks is a scenario with the locks of v4 to v8, one variant each. None of them violates. Where servers take seconds to start, or to
-// free a key, there is one trial.
-func OtherLocks(name string, scenario func(strategy string) lab.Scenario) (all []lab.Variant) {
+// Locks is a scenario with each lock that needs servers, one variant each: v3 is the first. None of them violates. Where servers take
+// seconds to start, or to free a key, there is one trial.
+func Locks(name string, scenario func(strategy string) lab.Scenario) (all []lab.Variant) {
 	for _, v := range versions.All() {
-		variant := lab.Variant{Name: name + ": " + v.Name, Strategy: v.Name, Needs: NeedsOf(v.Strategy), Run: scenario(v.Strategy)}
-		switch v.Server() {
-		case "", versions.NameRedis:
+		server := v.Server()
+		if server == "" {
 			continue
-		case versions.NameRedLock:
-		default:
+		}
+		variant := lab.Variant{Name: name + ": " + v.Name, Strategy: v.Name, Needs: NeedsOf(server), Run: scenario(v.Strategy)}
+		if server != versions.NameRedis && server != versions.NameRedLock {
 			variant.Trials = 1
 		}
 		all = append(all, variant)
@@ -63,11 +63,9 @@ func OtherLocks(name string, scenario func(strategy string) lab.Scenario) (all [
 	return all
 }
 
-// LocksOverProxies is a scenario with the locks of v3 to v8, one variant each, with a fault between a client and its servers. SQLite has no
-// connection, so v5 needs MariaDB.
+// LocksOverProxies are those variants with a fault between a client and its servers. SQLite has no connection, so v5 needs MariaDB.
 func LocksOverProxies(name string, scenario func(strategy string) lab.Scenario) []lab.Variant {
-	first := lab.Variant{Name: name + ": v3", Strategy: "v3", Run: scenario(versions.NameRedis)}
-	all := append([]lab.Variant{first}, OtherLocks(name, scenario)...)
+	all := Locks(name, scenario)
 	for i := range all {
 		all[i].Fault = true
 		if all[i].Strategy == "v5" {

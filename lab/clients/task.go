@@ -6,98 +6,111 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
+	"io"
+	"strings"
 
 	"locklab/lab"
 	"locklab/lab/history"
 	"locklab/lab/servers"
 )
 
-// Process is this binary in a role of [servers.Role], such as a worker of the shop: it reads commands, and stops between two of its steps.
-// A failure of a method ends the trial.
+// Task is work that this binary does in a process of its own, which stops at one of its steps. There it is killed, or continues.
+type Task[T any] string
+
+// AtStep is called by a task at each step. text is what a timeline shows of the step; empty: nothing.
+type AtStep func(step, text string)
+
+// NewTask names work on a T, which JSON can encode. Call it to initialise a package variable, as [servers.Role].
+func NewTask[T any](name string, do func(ctx context.Context, of T, at AtStep) error) Task[T] {
+	return Task[T](servers.Role(name, func(in io.Reader, out io.Writer) int {
+		lines, reports := bufio.NewScanner(in), json.NewEncoder(out)
+		report := func(kind history.Kind, text string) {
+			_ = reports.Encode(history.Event{Kind: kind, Text: text}) // without the lab this process ends
+		}
+		var a assignment[T]
+		lines.Scan()
+		err := json.Unmarshal(lines.Bytes(), &a)
+		if err == nil {
+			err = do(context.Background(), a.Of, func(step, text string) {
+				if text != "" {
+					report(history.Command, text)
+				}
+				if strings.HasPrefix(step, a.Stop) {
+					report(stopped, step)
+					lines.Scan()
+				}
+			})
+		}
+		report(finished, Reason(err))
+		for lines.Scan() {
+			continue
+		}
+		return 0
+	}))
+}
+
+// assignment is what a process is sent first.
+type assignment[T any] struct {
+	Of   T
+	Stop string // the beginning of the step at which it stops, until it gets a line
+}
+
+// Reports of a process, beside the commands that it sent.
+const (
+	stopped  history.Kind = "stopped"  // at a step, which is the text
+	finished history.Kind = "finished" // its work; the text is its error
+)
+
+// Process does a [Task]. A failure of a method ends the trial.
 type Process struct {
+	Step string // at which it stopped
+
 	t       *lab.Trial
 	name    string // of its timeline
 	running *servers.Dialogue
-	reports chan history.Event
-	unread  []history.Event // that no Wait wanted so far
+	reports *bufio.Scanner
 }
 
-// backlog is how many reports of a process may wait to be read.
-const backlog = 1024
-
-// Reports of a process, beside the name of a command that is done and the commands that it sent.
-const (
-	Failed  history.Kind = "failed"  // a command could not be carried out
-	Stopped history.Kind = "stopped" // the process waits at the step where it was told to stop
-)
-
-// StartRole starts a process in a role. Commands and reports are lines of JSON. A report of the kind [Failed] ends the trial that waits.
-func StartRole(t *lab.Trial, role, name string) *Process {
-	w, err := t.Stack.Dialogue(role, "process-"+name)
+// Start starts a process with a task, and waits until it has stopped at the step that begins with stop.
+func (work Task[T]) Start(ctx context.Context, t *lab.Trial, name string, of T, stop string) *Process {
+	d, err := t.Stack.Dialogue(string(work), "process-"+name)
 	t.Must(err)
-	p := &Process{t: t, name: name, running: w, reports: make(chan history.Event, backlog)}
-	received := make(chan struct{})
-	go func() {
-		defer close(received)
-		p.receive()
-	}()
-	t.Cleanup(func() error {
-		err := errors.Join(w.In.Close(), w.Stop())
-		<-received
-		return errors.Join(err, w.Out.Close())
-	})
+	t.Cleanup(func() error { return errors.Join(d.In.Close(), d.Stop(), d.Out.Close()) })
+	p := &Process{t: t, name: name, running: d, reports: bufio.NewScanner(d.Out)}
+	t.Must(json.NewEncoder(d.In).Encode(assignment[T]{of, stop}))
+	p.Step = p.await(ctx, stopped)
 	return p
 }
 
 // String names the process.
 func (p *Process) String() string { return fmt.Sprintf("%s, process %d", p.name, p.running.PID()) }
 
-// receive records the commands of the process, and passes on all reports.
-func (p *Process) receive() {
-	defer close(p.reports)
-	for lines := bufio.NewScanner(p.running.Out); lines.Scan(); {
+// await records the commands of the process until it reports something else, which must be what is wanted.
+func (p *Process) await(ctx context.Context, wanted history.Kind) (text string) {
+	defer context.AfterFunc(ctx, p.running.Kill)()
+	for p.reports.Scan() {
 		var e history.Event
-		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-			e = history.Event{Kind: Failed, Text: fmt.Sprintf("it sent %q", lines.Text())}
-		}
-		if e.Kind == history.Command {
+		p.t.Must(json.Unmarshal(p.reports.Bytes(), &e))
+		switch e.Kind {
+		case wanted:
+			return e.Text
+		case history.Command:
 			e.Process, e.Timeline = p.String(), p.name
 			p.t.Record(e)
+		default:
+			p.t.Must(fmt.Errorf("%s has %s and not %s: %s", p, e.Kind, wanted, e.Text))
 		}
-		p.reports <- e
 	}
+	p.t.Must(errors.Join(fmt.Errorf("%s has ended and not %s", p, wanted), context.Cause(ctx)))
+	return ""
 }
 
-// Send sends a command, which is what the process's role reads, and waits for nothing.
-func (p *Process) Send(command any) {
-	text, err := json.Marshal(command)
-	if err == nil {
-		_, err = p.running.In.Write(append(text, '\n'))
-	}
+// Finish lets the process continue, and waits until its work is done.
+func (p *Process) Finish(ctx context.Context) {
+	_, err := p.running.In.WriteString("\n")
 	p.t.Must(err)
-}
-
-// Wait waits until the process reports one of these, or has reported it since it was last waited for.
-func (p *Process) Wait(ctx context.Context, wanted ...history.Kind) history.Event {
-	for {
-		if i := slices.IndexFunc(p.unread, func(e history.Event) bool { return slices.Contains(wanted, e.Kind) }); i >= 0 {
-			e := p.unread[i]
-			p.unread = slices.Delete(p.unread, i, i+1)
-			return e
-		}
-		select {
-		case <-ctx.Done():
-			p.t.Must(fmt.Errorf("%s has not reported %v: %w", p, wanted, ctx.Err()))
-		case e, open := <-p.reports:
-			switch {
-			case !open:
-				p.t.Must(fmt.Errorf("%s has ended and not reported %v", p, wanted))
-			case e.Kind == Failed:
-				p.t.Must(fmt.Errorf("%s: %s", p, e.Text))
-			}
-			p.unread = append(p.unread, e)
-		}
+	if failed := p.await(ctx, finished); failed != "" {
+		p.t.Must(fmt.Errorf("%s: %s", p, failed))
 	}
 }
 

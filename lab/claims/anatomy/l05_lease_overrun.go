@@ -37,22 +37,16 @@ var L05 = Experiments.Add(lab.Experiment{
 			Name: "long work: SET NX PX, DEL", Expect: lab.Sometimes, Strategy: "SET NX PX, DEL",
 			Run: clients.Interleaving(articlelock.PlainDEL, clients.ExpiredDuringWork),
 		},
-	}, fixedLease(clients.OtherLocks("long work", fixedWork)), renewedLease(clients.OtherLocks("long work, renewed", renewedWork))),
+	}, otherLocks("long work", fixedWork, lab.Sometimes, ""), otherLocks("long work, renewed", renewedWork, lab.Never, clients.RenewedLease)),
 })
 
-// fixedLease expects a violation of each variant: its lease ends during the work.
-func fixedLease(variants []lab.Variant) []lab.Variant {
-	for i := range variants {
-		variants[i].Expect = lab.Sometimes
+// otherLocks are variants of every lock but v3, which has its own.
+func otherLocks(name string, work func(strategy string) lab.Scenario, expect lab.Expect, anomaly string) []lab.Variant {
+	all := clients.Locks(name, work)[1:]
+	for i := range all {
+		all[i].Expect, all[i].Anomaly = expect, anomaly
 	}
-	return variants
-}
-
-func renewedLease(variants []lab.Variant) []lab.Variant {
-	for i := range variants {
-		variants[i].Anomaly = clients.RenewedLease
-	}
-	return variants
+	return all
 }
 
 // workLease is the lease that is not renewed.

@@ -109,18 +109,13 @@ func nonOwnersRelease(ctx context.Context, x reentrants) {
 
 // manyEnter lets every process add twice each time: once in the outer entry, around an inner one.
 func manyEnter(ctx context.Context, x reentrants) {
-	var waits []func()
-	for _, c := range []*clients.Client{x.a, x.b, x.c} {
-		waits = append(waits, x.Go(func() {
-			for range 20 {
-				outer := c.Acquire(ctx)
-				x.enterAgain(outer, func() { x.resource.Add(outer) })
-				x.resource.Add(outer)
-				outer.Release(ctx)
-			}
-		}))
-	}
-	for _, wait := range waits {
-		wait()
-	}
+	all := []*clients.Client{x.a, x.b, x.c}
+	x.GoEach(len(all), func(i int) {
+		for range 20 {
+			outer := all[i].Acquire(ctx)
+			x.enterAgain(outer, func() { x.resource.Add(outer) })
+			x.resource.Add(outer)
+			outer.Release(ctx)
+		}
+	})()
 }

@@ -94,12 +94,9 @@ func sweep(ctx context.Context, t *lab.Trial) {
 		all = append(all, polling(fmt.Sprintf("sleep %d ms", ms), ms*time.Millisecond))
 	}
 	all = append(all, notified(waitersLease))
-	results, waits := make([]handedOver, len(all)), make([]func(), len(all))
-	for i, w := range all {
-		waits[i] = t.Go(func() { results[i] = work.passOn(ctx, t, w) })
-	}
+	results := make([]handedOver, len(all))
+	t.GoEach(len(all), func(i int) { results[i] = work.passOn(ctx, t, all[i]) })()
 	for i, w := range all { // recorded in this order, in which the points of the curve are joined
-		waits[i]()
 		results[i].record(t, w)
 	}
 }

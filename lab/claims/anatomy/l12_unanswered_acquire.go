@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"locklab/internal/faultproxy"
 	"locklab/lab"
 	"locklab/lab/clients"
@@ -78,10 +76,7 @@ type lossyWire struct {
 
 func newLossyWire(ctx context.Context, t *lab.Trial, key string) *lossyWire {
 	x := clients.StartRedis(ctx, t)
-	proxy, err := t.Stack.Proxy("wire", x.Node.Addr)
-	t.Must(err)
-	client := redis.NewClient(clients.OneAttempt(proxy.Addr))
-	t.Cleanup(client.Close)
+	client, proxy := clients.OverWire(t, x.Node.Addr)
 	return &lossyWire{explore.Redis{Client: client}, x, proxy, key}
 }
 

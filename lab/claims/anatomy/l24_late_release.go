@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"locklab/internal/faultproxy"
 	"locklab/lab"
 	"locklab/lab/clients"
@@ -96,8 +94,7 @@ func ownRelease(ctx context.Context, _ *lab.Trial, _ []*servers.Proxy) func(*cli
 
 // sendDEL releases over a connection that is open already.
 func sendDEL(ctx context.Context, t *lab.Trial, wires []*servers.Proxy) func(*clients.LocalHolder) error {
-	conn := redis.NewClient(clients.OneAttempt(wires[0].Addr)).WithTimeout(longTimeout)
-	t.Cleanup(conn.Close)
+	conn := clients.Dial(t, wires[0].Addr).WithTimeout(longTimeout)
 	t.Must(conn.Ping(ctx).Err())
 	return func(h *clients.LocalHolder) error {
 		h.Record(history.Event{Kind: history.Release, Key: h.Key})

@@ -77,16 +77,16 @@ func bySETNX(poll time.Duration) protection {
 
 // The actions of a process that is killed.
 var (
-	readLocked = services.NewCacheAction("read, with a lock that has a lease", func(ctx context.Context, c *services.CacheClient) error {
+	readLocked = services.NewCacheTask("read, with a lock that has a lease", func(ctx context.Context, c *services.CacheClient) error {
 		lock, err := versions.Open(versions.NameRedis, versions.Backends{Redis: c.Client, Expiry: c.Lease})
 		if err != nil {
 			return err
 		}
-		_, err = cache.Locked{Cache: c.Redis, Lock: lockstrategy.Guard{Strategy: lock.Strategy}}.Get(ctx, c.Item)
+		_, err = cache.Locked{Cache: c.Redis, Lock: lockstrategy.Guard{Strategy: lock.Strategy}}.Get(ctx, services.Item)
 		return err
 	})
-	readSETNX = services.NewCacheAction("read, with SETNX", func(ctx context.Context, c *services.CacheClient) error {
-		_, err := bareSETNX{c.Redis, c.Client, time.Millisecond}.Get(ctx, c.Item)
+	readSETNX = services.NewCacheTask("read, with SETNX", func(ctx context.Context, c *services.CacheClient) error {
+		_, err := bareSETNX{c.Redis, c.Client, time.Millisecond}.Get(ctx, services.Item)
 		return err
 	})
 )
@@ -120,17 +120,10 @@ func (c *crowd) countMiss(ctx context.Context, cmd redis.Cmder, send redis.Proce
 
 // ask begins all requests, and returns a function that waits for their answers.
 func (c *crowd) ask(ctx context.Context) (wait func()) {
-	var waits []func()
-	for i, r := range c.readers {
-		for range hotRequests {
-			waits = append(waits, c.Go(func() { c.Read(ctx, c.names[i], r, services.Item) }))
-		}
-	}
-	return func() {
-		for _, wait := range waits {
-			wait()
-		}
-	}
+	return c.GoEach(hotRequests*len(c.readers), func(i int) {
+		process := i / hotRequests
+		c.Read(ctx, c.names[process], c.readers[process], services.Item)
+	})
 }
 
 // burst asks, and lets loads wait until all requests have found nothing.
@@ -174,7 +167,7 @@ func printedSETNX(ctx context.Context, x *services.Cache) {
 // killedSETNX kills the holder before it loads. The others look again for a while, and the key has no expiry.
 func killedSETNX(ctx context.Context, x *services.Cache) {
 	x.Must(x.Write(ctx, "before", x.Items, services.Item))
-	x.KillCacheProcess(ctx, "A", readSETNX, "load")
+	x.KillProcess(ctx, "A", readSETNX, "load")
 	left, err := x.Conn.PTTL(ctx, cache.LockKey(services.Item)).Result()
 	x.Must(err)
 	if left == -1 { // it exists, and does not expire
@@ -188,7 +181,7 @@ func killedSETNX(ctx context.Context, x *services.Cache) {
 // killedUnderLease kills the holder before it loads. Its lease ends.
 func killedUnderLease(ctx context.Context, x *services.Cache) {
 	x.Must(x.Write(ctx, "before", x.Items, services.Item))
-	x.KillCacheProcess(ctx, "A", readLocked, "load")
+	x.KillProcess(ctx, "A", readLocked, "load")
 	newCrowd(x, 2, inFlightAndLock).ask(ctx)()
 }
 

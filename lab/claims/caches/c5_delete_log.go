@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"locklab/lab"
 	"locklab/lab/claims/services"
 	"locklab/lab/clients"
@@ -23,7 +21,7 @@ var C5 = Experiments.Add(lab.Experiment{
 	Schedule: lab.Schedule{Takes: 4 * time.Second},
 	Check:    services.StaleReads,
 	Variants: []lab.Variant{
-		{Name: "nothing fails, no log", Run: services.OnCache(undisturbedWriter)},
+		{Name: "nothing fails, no log", Run: services.OnCache(services.HelpfulWriter("W"))},
 		{
 			Name: "killed before the delete, no log", Expect: lab.Sometimes, Fault: true,
 			Run: services.OnCache(killedWriter(writeThenDelete, 0)),
@@ -33,13 +31,6 @@ var C5 = Experiments.Add(lab.Experiment{
 		{Name: "Redis out of reach, log", Fault: true, Run: services.OnCache(outOfReach(true))},
 	},
 })
-
-func undisturbedWriter(ctx context.Context, x *services.Cache) {
-	r := x.Aside(x.Connect(), cache.Config{})
-	x.Fill(ctx, "reader", r, services.Item)
-	x.Update(ctx, "W", cache.UpdateThenDelete{Database: x.Items, Cache: r}, services.Item)
-	x.Read(ctx, "reader", r, services.Item)
-}
 
 // retryDeletes does what is in the log, which must have so many entries.
 func retryDeletes(ctx context.Context, x *services.Cache, w cache.DeleteLog, entries int) error {
@@ -53,22 +44,22 @@ func retryDeletes(ctx context.Context, x *services.Cache, w cache.DeleteLog, ent
 
 // The actions of a writer that is killed.
 var (
-	writeThenDelete = services.NewCacheAction("update, then delete", func(ctx context.Context, c *services.CacheClient) error {
-		_, err := cache.UpdateThenDelete{Database: c.Items, Cache: c.Redis}.Put(ctx, c.Item, "by a process")
+	writeThenDelete = services.NewCacheTask("update, then delete", func(ctx context.Context, c *services.CacheClient) error {
+		_, err := cache.UpdateThenDelete{Database: c.Items, Cache: c.Redis}.Put(ctx, services.Item, "by a process")
 		return err
 	})
-	writeWithLog = services.NewCacheAction("update with a delete log", func(ctx context.Context, c *services.CacheClient) error {
-		_, err := cache.DeleteLog{Database: c.Items, Cache: c.Redis}.Put(ctx, c.Item, "by a process")
+	writeWithLog = services.NewCacheTask("update with a delete log", func(ctx context.Context, c *services.CacheClient) error {
+		_, err := cache.DeleteLog{Database: c.Items, Cache: c.Redis}.Put(ctx, services.Item, "by a process")
 		return err
 	})
 )
 
 // killedWriter kills a writer before its delete. Another process finds so many entries in the log.
-func killedWriter(do services.CacheAction, entries int) func(context.Context, *services.Cache) {
+func killedWriter(do services.CacheTask, entries int) func(context.Context, *services.Cache) {
 	return func(ctx context.Context, x *services.Cache) {
 		r := x.Aside(x.Connect(), cache.Config{})
 		x.Fill(ctx, "reader", r, services.Item)
-		x.KillCacheProcess(ctx, "W", do, "DEL")
+		x.KillProcess(ctx, "W", do, "DEL")
 		x.Confirm(ctx, "W", services.Item)
 		x.Must(retryDeletes(ctx, x, cache.DeleteLog{Database: x.Items, Cache: r}, entries))
 		x.MustFollow("retry", services.Item)
@@ -81,10 +72,7 @@ func outOfReach(logged bool) func(context.Context, *services.Cache) {
 	return func(ctx context.Context, x *services.Cache) {
 		r := x.Aside(x.Connect(), cache.Config{})
 		x.Fill(ctx, "reader", r, services.Item)
-		proxy, err := x.Stack.Proxy("proxy", x.Node.Addr)
-		x.Must(err)
-		client := redis.NewClient(clients.OneAttempt(proxy.Addr))
-		x.Cleanup(client.Close)
+		client, proxy := clients.OverWire(x.Trial, x.Node.Addr)
 		far := x.Aside(client, cache.Config{})
 		x.Fault("proxy", "the writer does not reach Redis", clients.EndProxy(ctx, x.Trial, proxy))
 		if logged {

@@ -27,7 +27,7 @@ var C6 = Experiments.Add(lab.Experiment{
 	Check:    services.StaleReads,
 	Variants: slices.Concat(
 		[]lab.Variant{
-			{Name: "the writer deletes the key", Run: services.OnCache(helpfulWriter)},
+			{Name: "the writer deletes the key", Run: services.OnCache(services.HelpfulWriter("writer"))},
 			{Name: "another program writes", Expect: lab.Sometimes, Run: services.OnCache(anotherProgram)},
 			{Name: "outbox", Run: byOutbox(feedTask{})},
 			{Name: "outbox, the consumer is killed", Fault: true, Run: byOutbox(feedTask{consumer: consume})},
@@ -57,13 +57,6 @@ func onBinlog(variants ...lab.Variant) []lab.Variant {
 	return variants
 }
 
-func helpfulWriter(ctx context.Context, x *services.Cache) {
-	r := x.Aside(x.Connect(), cache.Config{})
-	x.Fill(ctx, "reader", r, services.Item)
-	x.Update(ctx, "writer", cache.UpdateThenDelete{Database: x.Items, Cache: r}, services.Item)
-	x.Read(ctx, "reader", r, services.Item)
-}
-
 // bySQL updates an item as a program does that knows no cache.
 func bySQL(ctx context.Context, x *services.Cache, id uint64) {
 	x.Must(x.DB.WithContext(ctx).Exec("UPDATE cache_items SET version = version + 1 WHERE id = ?", id).Error)
@@ -85,19 +78,19 @@ func changesStream(client redis.Cmdable) changes.Stream {
 
 // The parts as processes that are killed.
 var (
-	consume = services.NewCacheAction("consume changes", func(ctx context.Context, c *services.CacheClient) error {
+	consume = services.NewCacheTask("consume changes", func(ctx context.Context, c *services.CacheClient) error {
 		return changesStream(c.Client).Consume(ctx, "A", c.Redis)
 	})
-	acknowledgeFirst = services.NewCacheAction("consume changes, acknowledged before the delete",
+	acknowledgeFirst = services.NewCacheTask("consume changes, acknowledged before the delete",
 		func(ctx context.Context, c *services.CacheClient) error {
 			s := changesStream(c.Client)
 			return s.Consume(ctx, "A", acknowledging{s, c.Redis})
 		})
-	relayChanges = services.NewCacheAction("relay changes", func(ctx context.Context, c *services.CacheClient) error {
+	relayChanges = services.NewCacheTask("relay changes", func(ctx context.Context, c *services.CacheClient) error {
 		return changesStream(c.Client).Relay(ctx, sourceOf(c))
 	})
 	// savePositionFirst is [changes.Stream.Relay] with two steps exchanged.
-	savePositionFirst = services.NewCacheAction("relay changes, the position saved first",
+	savePositionFirst = services.NewCacheTask("relay changes, the position saved first",
 		func(ctx context.Context, c *services.CacheClient) error {
 			s := changesStream(c.Client)
 			after := s.Client.Get(ctx, s.Key+":position").Val() // "": from the beginning
@@ -134,11 +127,11 @@ func (a acknowledging) Delete(ctx context.Context, id uint64) error {
 
 // feedTask says which part is a process of its own that is killed.
 type feedTask struct {
-	relay, consumer services.CacheAction // empty: it is not killed
+	relay, consumer services.CacheTask // empty: it is not killed
 }
 
 // feedStops is where a part is killed: between its two steps.
-var feedStops = map[services.CacheAction]string{
+var feedStops = map[services.CacheTask]string{
 	consume: "DEL", acknowledgeFirst: "DEL", relayChanges: "SET changes:position", savePositionFirst: "XADD",
 }
 
@@ -197,9 +190,9 @@ func (f feedTask) run(ctx context.Context, x *services.Cache, r *cache.Redis, fr
 		relay()
 	}
 	bySQL(ctx, x, services.Item)
-	for _, do := range []services.CacheAction{f.relay, f.consumer} {
+	for _, do := range []services.CacheTask{f.relay, f.consumer} {
 		if do != "" {
-			x.KillCacheProcess(ctx, "A", do, feedStops[do])
+			x.KillProcess(ctx, "A", do, feedStops[do])
 		}
 	}
 	if f.consumer == "" {

@@ -39,23 +39,15 @@ func (q *Quorum) NodeTimeout() time.Duration { return q.Scaled(redlock.DefaultNo
 // NewClient returns a client of RedLock with connections of its own. It does not reach the nodes in without (from 1): its
 // proxies to them end, and refuse it.
 func (q *Quorum) NewClient(ctx context.Context, name string, lease time.Duration, without ...int) *clients.Client {
-	var addrs []string
-	proxies := make(map[string]*servers.Proxy) // by the node's name
-	for i, n := range q.Nodes {
-		if !slices.Contains(without, i+1) {
-			addrs = append(addrs, n.Addr)
-			continue
-		}
-		p, err := q.Stack.Proxy(name+" to "+n.Name, n.Addr)
-		q.Must(err)
-		proxies[n.Name], addrs = p, append(addrs, p.Addr)
+	proxies, through := q.Proxies(name)
+	addrs := servers.Addrs(q.Nodes)
+	for _, n := range without {
+		addrs[n-1] = through[n-1]
 	}
 	nodes := q.Connect(ctx, addrs)
-	for _, n := range q.Nodes {
-		if p, cut := proxies[n.Name]; cut {
-			proof := clients.EndProxy(ctx, q.Trial, p)
-			q.Record(history.Event{Timeline: n.Name, Kind: history.Note, Text: name + " does not reach it", Proof: proof})
-		}
+	for _, n := range without {
+		proof := clients.EndProxy(ctx, q.Trial, proxies[n-1])
+		q.Record(history.Event{Timeline: q.Nodes[n-1].Name, Kind: history.Note, Text: name + " does not reach it", Proof: proof})
 	}
 	return q.ClientOf(name, nodes, lease, min(q.NodeTimeout(), lease/3))
 }

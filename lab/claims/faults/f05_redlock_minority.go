@@ -53,7 +53,7 @@ func down(n int) lab.Scenario {
 		for _, v := range victims {
 			clients.Kill(t, q.Nodes[v])
 		}
-		ctx, cancel := context.WithTimeout(ctx, lockstrategy.DefaultLease)
+		ctx, cancel := context.WithTimeout(ctx, t.Scaled(lockstrategy.DefaultLease))
 		defer cancel()
 		r := clients.NewResource(t, false)
 		a.TryUpdate(ctx, r)
@@ -86,26 +86,22 @@ func fiveNodes(ctx context.Context, t *lab.Trial) *failovers.Quorum {
 func hanging(n int, compete bool) lab.Scenario {
 	return func(ctx context.Context, t *lab.Trial) {
 		q := fiveNodes(ctx, t)
-		a, b := q.NewClient(ctx, "A", lockstrategy.DefaultLease), q.NewClient(ctx, "B", lockstrategy.DefaultLease)
+		both := []*clients.Client{q.NewClient(ctx, "A", lockstrategy.DefaultLease), q.NewClient(ctx, "B", lockstrategy.DefaultLease)}
 		for _, v := range t.Rand.Perm(len(q.Nodes))[:n] {
 			hang(ctx, t, q.Nodes[v])
 		}
-		ctx, cancel := context.WithTimeout(ctx, lockstrategy.DefaultLease)
+		ctx, cancel := context.WithTimeout(ctx, t.Scaled(lockstrategy.DefaultLease))
 		defer cancel()
 		r := clients.NewResource(t, false)
-		update := func(c *clients.Client, times int) {
-			for range times {
-				c.TryUpdate(ctx, r)
-			}
-		}
 		if compete {
-			wait := t.Go(func() { update(a, tries) })
-			update(b, tries)
-			wait()
+			t.GoEach(len(both), func(i int) {
+				for range tries {
+					both[i].TryUpdate(ctx, r)
+				}
+			})()
 		} else {
-			for range tries {
-				update(a, 1)
-				update(b, 1)
+			for i := range len(both) * tries {
+				both[i%len(both)].TryUpdate(ctx, r)
 			}
 		}
 		var longest time.Duration
@@ -158,10 +154,14 @@ func alone(inTurn time.Duration, late bool) lab.Scenario {
 			a = q.ClientOf("A", nodes, articleLease, timeout)
 		}
 		t.Measure("lab", timeout.Milliseconds(), nodeTimeout)
-		for i, v := range t.Rand.Perm(len(q.Nodes)) {
-			if i < 2 {
-				hang(ctx, t, q.Nodes[v])
-			} else if late {
+		random := t.Rand.Perm(len(q.Nodes))
+		for _, v := range random[:2] {
+			hang(ctx, t, q.Nodes[v])
+		}
+		var others []*servers.Node
+		for _, v := range random[2:] {
+			others = append(others, q.Nodes[v])
+			if late {
 				delay(ctx, t, proxies[v])
 			}
 		}
@@ -169,17 +169,15 @@ func alone(inTurn time.Duration, late bool) lab.Scenario {
 		for range few {
 			a.TryUpdate(ctx, r)
 		}
-		measureAlone(ctx, t, q)
+		measureAlone(ctx, t, others)
 	}
 }
 
 // delay lets a node's answers take answersTake.
 func delay(ctx context.Context, t *lab.Trial, p *servers.Proxy) {
 	p.Delay(faultproxy.Latency(0, answersTake))
-	probe := redis.NewClient(clients.OneAttempt(p.Addr))
-	defer probe.Close()
 	asked := time.Now()
-	t.Must(probe.Ping(ctx).Err())
+	t.Must(clients.Dial(t, p.Addr).Ping(ctx).Err())
 	took := time.Since(asked)
 	if took < answersTake {
 		t.Must(fmt.Errorf("%s: a PING was answered after %s", p.Name, took))
@@ -187,16 +185,15 @@ func delay(ctx context.Context, t *lab.Trial, p *servers.Proxy) {
 	t.Fault(p.Name, fmt.Sprintf("answers take %s", answersTake), fmt.Sprintf("a PING was answered after %d ms", took.Milliseconds()))
 }
 
-// measureAlone measures what the client was told, and which nodes still have a key although it was refused.
-func measureAlone(ctx context.Context, t *lab.Trial, q *failovers.Quorum) {
+// measureAlone measures what the client was told, and which of the nodes that answer still have a key although it was refused.
+func measureAlone(ctx context.Context, t *lab.Trial, nodes []*servers.Node) {
 	var took []time.Duration
 	granted, kept := 0, 0
 	for _, a := range answers(t.Events()) {
-		switch a.told.Kind {
-		case history.Grant:
+		if a.told.Kind == history.Grant {
 			granted++
-			took = append(took, a.took())
-		case history.Refuse:
+		}
+		if a.told.Kind != history.Released {
 			took = append(took, a.took())
 		}
 	}
@@ -206,18 +203,12 @@ func measureAlone(ctx context.Context, t *lab.Trial, q *failovers.Quorum) {
 	if granted > 0 {
 		return
 	}
-	hangs := make(map[string]bool)
-	for _, e := range t.Events() {
-		hangs[e.Timeline] = hangs[e.Timeline] || failovers.Hangs.In(e)
-	}
-	for _, node := range q.Nodes {
-		if !hangs[node.Name] {
-			t.Must(node.WithClient(func(c *redis.Client) error {
-				n, err := c.Exists(ctx, clients.NodeKey).Result()
-				kept += int(n)
-				return err
-			}))
-		}
+	for _, node := range nodes {
+		t.Must(node.WithClient(func(c *redis.Client) error {
+			n, err := c.Exists(ctx, clients.NodeKey).Result()
+			kept += int(n)
+			return err
+		}))
 	}
 	t.Measure("lab", int64(kept), keysKept)
 }

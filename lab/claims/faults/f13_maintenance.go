@@ -33,27 +33,24 @@ var (
 type operator struct {
 	*lab.Trial
 	servers  *servers.Topology
-	promoted func() // is called when a replica is a master of which clients are not told yet
 	master   *servers.Node
+	promoted func()   // is called when a replica is a master of which clients are not told yet
 	demoted  []func() // each waits until an old master is a replica
 }
 
 // maintenance is a way to replace the master. It returns when clients are told the new one.
 type maintenance func(ctx context.Context, o *operator)
 
-// replace replaces the master, and returns the new one. end waits until each old one is a replica.
-func (m maintenance) replace(
-	ctx context.Context, t *lab.Trial, servers *servers.Topology, promoted func(),
-) (master *servers.Node, end func()) {
-	o := &operator{Trial: t, servers: servers, promoted: promoted}
-	old, err := servers.MasterOf(ctx, pview.Key)
+func newOperator(ctx context.Context, t *lab.Trial, servers *servers.Topology) *operator {
+	master, err := servers.MasterOf(ctx, pview.Key)
 	t.Must(err)
-	o.master = old
-	m(ctx, o)
-	return o.master, func() {
-		for _, wait := range o.demoted {
-			wait()
-		}
+	return &operator{Trial: t, servers: servers, master: master, promoted: func() {}}
+}
+
+// end waits until each old master is a replica.
+func (o *operator) end() {
+	for _, wait := range o.demoted {
+		wait()
 	}
 }
 
@@ -61,31 +58,27 @@ func (m maintenance) replace(
 func noFailover(_ context.Context, o *operator) { o.promoted() }
 
 // typeFailover types the one command of the topology.
-func typeFailover(ctx context.Context, o *operator) {
-	f := o.failOver(ctx)
-	o.promoted()
-	o.await(ctx, f)
-}
+func typeFailover(ctx context.Context, o *operator) { o.failOver(ctx) }
 
 // refuseWrites lets the old master refuse writes before the failover. It needs more replicas than there are.
 func refuseWrites(ctx context.Context, o *operator) {
-	o.types(ctx, o.master, "CONFIG", "SET", "min-replicas-to-write", 99)
-	o.awaitReplicas(ctx)
-	typeFailover(ctx, o)
+	o.stopWrites(ctx, "CONFIG", "SET", "min-replicas-to-write", 99)
+	o.failOver(ctx)
 }
 
 // longestPause is for how long CLIENT PAUSE pauses writes, if nobody ends it.
 const longestPause = time.Minute
 
+func (o *operator) pauseWrites(ctx context.Context) {
+	o.stopWrites(ctx, "CLIENT", "PAUSE", longestPause.Milliseconds(), "WRITE")
+}
+
 // pauseWrites pauses the writes at the old master before the failover. It makes the old master a replica by hand: while writes are paused,
 // the sentinels do not.
 func pauseWrites(ctx context.Context, o *operator) {
 	old := o.master
-	o.types(ctx, old, "CLIENT", "PAUSE", longestPause.Milliseconds(), "WRITE")
-	o.awaitReplicas(ctx)
+	o.pauseWrites(ctx)
 	f := o.failOver(ctx)
-	o.promoted()
-	o.await(ctx, f)
 	host, port, err := net.SplitHostPort(f.New.AnnouncedAddr())
 	o.Must(err)
 	o.types(ctx, old, "REPLICAOF", host, port)
@@ -96,8 +89,7 @@ func pauseWrites(ctx context.Context, o *operator) {
 // pauseTooLong pauses the writes. The failover is typed so late that the sentinels have replaced the old master already.
 func pauseTooLong(ctx context.Context, o *operator) {
 	old := o.master
-	o.types(ctx, old, "CLIENT", "PAUSE", longestPause.Milliseconds(), "WRITE")
-	o.awaitReplicas(ctx)
+	o.pauseWrites(ctx)
 	o.Must(servers.Until(ctx, func(ctx context.Context) (err error) {
 		if o.master, err = o.servers.MasterOf(ctx, pview.Key); err == nil && o.master == old {
 			err = errors.New("the sentinels have not missed the master whose writes are paused")
@@ -107,7 +99,7 @@ func pauseTooLong(ctx context.Context, o *operator) {
 	o.Must(o.servers.AwaitNamed(ctx, pview.Key, o.master))
 	o.Note("lab", "the sentinels have named "+o.master.Name+" by themselves")
 	awaitViews(ctx, o.Trial, o.master)
-	typeFailover(ctx, o)
+	o.failOver(ctx)
 }
 
 // types types a command at a node.
@@ -117,14 +109,15 @@ func (o *operator) types(ctx context.Context, at *servers.Node, words ...any) {
 	o.Note("operator", strings.TrimSpace(fmt.Sprintln(words...))+" at "+at.Name)
 }
 
-// awaitReplicas waits until the replicas have everything that the master has written.
-func (o *operator) awaitReplicas(ctx context.Context) {
+// stopWrites types what ends the writes at the master, and waits until the replicas have everything that it has written.
+func (o *operator) stopWrites(ctx context.Context, words ...any) {
+	o.types(ctx, o.master, words...)
 	replicas, err := o.servers.ReplicasOf(ctx, o.master)
 	o.Must(err)
 	failovers.AwaitReplication(ctx, o.Trial, o.master, replicas)
 }
 
-// failOver types the command, and returns when a replica is a master.
+// failOver types the command, and waits until clients are told the new master.
 func (o *operator) failOver(ctx context.Context) *servers.PlannedFailover {
 	typed := o.Now()
 	f, err := o.servers.FailOver(ctx, pview.Key)
@@ -140,14 +133,11 @@ func (o *operator) failOver(ctx context.Context) *servers.PlannedFailover {
 		o.Must(f.Demoted(ctx))
 		o.Measure("v3", (o.Now() - at).Milliseconds(), twoMasters)
 	}))
-	return f
-}
-
-// await waits until clients are told the new master.
-func (o *operator) await(ctx context.Context, f *servers.PlannedFailover) {
+	o.promoted()
 	o.Must(f.Named(ctx))
 	o.Note("lab", "clients are told "+f.New.Name)
 	o.master = f.New
+	return f
 }
 
 const (
@@ -158,22 +148,18 @@ const (
 // viewsDuring lets clients send page views before a failover, during it, and after it.
 func viewsDuring(kind topology.Kind, replace maintenance) lab.Scenario {
 	return func(ctx context.Context, t *lab.Trial) {
-		running := services.Service{Version: "v3", Topology: kind}.Run(ctx, t)
-		stop := make(chan struct{})
-		var master *servers.Node
-		var demoted func()
+		running, stop := services.Service{Version: "v3", Topology: kind}.Run(ctx, t), make(chan struct{})
+		o := newOperator(ctx, t, running.Redis)
 		wait := t.Go(func() {
 			defer close(stop)
-			old, err := running.Redis.MasterOf(ctx, pview.Key)
-			t.Must(err)
-			awaitViews(ctx, t, old)
-			master, demoted = replace.replace(ctx, t, running.Redis, func() {})
-			awaitViews(ctx, t, master)
+			awaitViews(ctx, t, o.master)
+			replace(ctx, o)
+			awaitViews(ctx, t, o.master)
 		})
 		b, err := burst.SustainViews(ctx, running.Target, "v3", viewers, stop, nil)
 		t.Must(err)
 		wait()
-		b.Final, err = viewsAt(ctx, master) // an instance may still read at the old one
+		b.Final, err = viewsAt(ctx, o.master) // an instance may still read at the old one
 		t.Must(err)
 		services.RecordBurst(t, b.Began, b.Events)
 		t.Record(history.Event{Timeline: "Redis", Kind: history.Final, Key: burst.CounterKey, Value: b.Final})
@@ -181,7 +167,7 @@ func viewsDuring(kind topology.Kind, replace maintenance) lab.Scenario {
 		t.Measure("v3", int64(b.Lost()), lostViews)
 		t.Measure("v3", int64(len(b.Failed)), unanswered)
 		t.Measure("v3", longestSilence(b.Events).Milliseconds(), silence)
-		demoted()
+		o.end()
 	}
 }
 

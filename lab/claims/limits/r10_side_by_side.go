@@ -48,7 +48,7 @@ func sideBySide(algorithm string) lab.Scenario {
 		t.Measure("all nodes", together, lab.Count.Of("made of 48 calls together"))
 		t.Measure("all nodes", count(history.Refuse), lab.Count.Of("refused of them"))
 		time.Sleep(c.Limit.Window + 50*time.Millisecond)
-		c.AroundTheEnd(ctx)
+		services.AroundTheEnd(ctx, c)
 		t.Measure("all nodes", count(history.Call)-together, lab.Count.Of("made of 48 calls around the end"))
 		most, over := services.OverLimit(c.Limit)(t.Events()), int64(0)
 		if len(most) > 0 {

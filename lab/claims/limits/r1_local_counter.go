@@ -16,17 +16,11 @@ var R1 = Experiments.Add(lab.Experiment{
 	Schedule: lab.Schedule{Takes: 2 * time.Second},
 	Check:    services.OverLimit(services.PerMinute),
 	Variants: []lab.Variant{
-		{Name: "one node", Run: manyCalls("r1", 1)},
-		{Name: "twelve nodes", Expect: lab.Sometimes, Run: manyCalls("r1", services.SupplierNodes)},
-		{Name: "twelve nodes, one counter in Redis", Run: manyCalls("r3", services.SupplierNodes)},
+		{Name: "one node", Run: services.Calling("r1", 1, services.PerMinute, tooOften)},
+		{Name: "twelve nodes", Expect: lab.Sometimes, Run: services.Twelve("r1", tooOften)},
+		{Name: "twelve nodes, one counter in Redis", Run: services.Twelve("r3", tooOften)},
 	},
 })
 
-// manyCalls lets each node call more often than all of them may.
-func manyCalls(algorithm string, nodes int) lab.Scenario {
-	return func(ctx context.Context, t *lab.Trial) {
-		c := services.StartCaller(ctx, t, algorithm, nodes, services.PerMinute)
-		c.Together(ctx, 36)
-		c.Sum()
-	}
-}
+// tooOften lets each node call more often than all of them may.
+func tooOften(ctx context.Context, c *services.Caller) { c.Together(ctx, 36) }

@@ -17,26 +17,14 @@ var R2 = Experiments.Add(lab.Experiment{
 	Schedule: lab.Schedule{Takes: 3 * time.Second},
 	Check:    services.OverLimit(services.PerMinute),
 	Variants: []lab.Variant{
-		{Name: "one script, twelve together", Run: compareTogether("r3")},
+		{Name: "one script, twelve together", Run: services.Twelve("r3", services.CompareTogether)},
 		{Name: "as printed, one caller alone", Expect: lab.Sometimes, Run: callAlone("r2")},
-		{Name: "as printed, twelve together", Expect: lab.Sometimes, Run: compareTogether("r2")},
+		{Name: "as printed, twelve together", Expect: lab.Sometimes, Run: services.Twelve("r2", services.CompareTogether)},
 		{Name: "with >=, one caller alone", Run: callAlone("r9")},
-		{Name: "with >=, twelve together", Expect: lab.Sometimes, Run: compareTogether("r9")},
+		{Name: "with >=, twelve together", Expect: lab.Sometimes, Run: services.Twelve("r9", services.CompareTogether)},
 	},
 })
 
 func callAlone(algorithm string) lab.Scenario {
-	return func(ctx context.Context, t *lab.Trial) {
-		c := services.StartCaller(ctx, t, algorithm, 1, services.PerMinute)
-		c.Call(ctx, 0, 36)
-		c.Sum()
-	}
-}
-
-func compareTogether(algorithm string) lab.Scenario {
-	return func(ctx context.Context, t *lab.Trial) {
-		c := services.StartCaller(ctx, t, algorithm, services.SupplierNodes, services.PerMinute)
-		c.CompareTogether(ctx)
-		c.Sum()
-	}
+	return services.Calling(algorithm, 1, services.PerMinute, func(ctx context.Context, c *services.Caller) { c.Call(ctx, 0, 36) })
 }

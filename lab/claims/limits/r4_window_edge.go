@@ -16,7 +16,7 @@ var R4 = Experiments.Add(lab.Experiment{
 	Schedule: lab.Schedule{Alone: true, Slow: true, Takes: 8 * time.Second, Trials: 2}, // each waits for a window
 	Check:    services.OverLimit(services.PerMoment),
 	Variants: []lab.Variant{
-		{Name: "fixed window, inside it", Run: insideOneWindow},
+		{Name: "fixed window, inside it", Run: services.Twelve("r3", insideOneWindow)},
 		{Name: "fixed window, around its end", Expect: lab.Sometimes, Run: aroundTheEnd("r3")},
 		{Name: "sliding window, a log", Run: aroundTheEnd("r4")},
 		{Name: "GCRA, burst and rate are the limit", Run: aroundTheEnd("r6")},
@@ -24,18 +24,9 @@ var R4 = Experiments.Add(lab.Experiment{
 	},
 })
 
-func insideOneWindow(ctx context.Context, t *lab.Trial) {
-	c := services.StartCaller(ctx, t, "r3", services.SupplierNodes, services.PerMinute) // its window ends after the trial
-	c.Together(ctx, 4)
-	c.Sum()
-}
+// insideOneWindow calls in a window that ends after the trial.
+func insideOneWindow(ctx context.Context, c *services.Caller) { c.Together(ctx, 4) }
 
-// aroundTheEnd calls once, at half of the window up to the limit, and up to the limit when the first call has left the window.
 func aroundTheEnd(algorithm string) lab.Scenario {
-	return func(ctx context.Context, t *lab.Trial) {
-		c := services.StartCaller(ctx, t, algorithm, services.SupplierNodes, services.PerMoment)
-		c.Warm(ctx)
-		c.AroundTheEnd(ctx)
-		c.Sum()
-	}
+	return services.Calling(algorithm, services.SupplierNodes, services.PerMoment, services.AroundTheEnd)
 }

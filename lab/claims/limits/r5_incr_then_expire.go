@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"locklab/internal/faultproxy"
 	"locklab/lab"
 	"locklab/lab/claims/services"
@@ -70,14 +68,11 @@ func counterOf(algorithm string) string {
 
 // crash loses the reply to the first command of a call, and with it the rest of the call.
 func crash(ctx context.Context, c *services.Caller, algorithm string) {
-	wire, err := c.Stack.Proxy("wire", c.Redis.Addr)
-	c.Must(err)
-	client := redis.NewClient(clients.OneAttempt(wire.Addr))
-	c.Cleanup(client.Close)
-	limiter := services.OpenLimiter(c.Trial, algorithm, c.Tap(client), services.SupplierNodes)
+	client, wire := clients.OverWire(c.Trial, c.Redis.Addr)
+	limiter := services.OpenLimiter(c.Trial, algorithm, client, services.SupplierNodes)
 	warm := c.Limit
 	warm.Key = "warm"
-	_, err = limiter.Allow(ctx, warm) // the script is loaded
+	_, err := limiter.Allow(ctx, warm) // the script is loaded
 	c.Must(err)
 	wire.LoseReply(faultproxy.NoGreeting, func(faultproxy.Chunk) { wire.Cut() })
 	if _, err := limiter.Allow(ctx, c.Limit); !errors.Is(err, ratelimit.ErrUnavailable) {

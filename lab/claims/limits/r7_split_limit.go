@@ -17,21 +17,13 @@ var R7 = Experiments.Add(lab.Experiment{
 	Schedule: lab.Schedule{Takes: 3 * time.Second},
 	Check:    services.OverLimit(services.PerMinute),
 	Variants: []lab.Variant{
-		{Name: "one counter, even load", Run: spreadLoad("r3", even)},
-		{Name: "one counter, skewed load", Run: spreadLoad("r3", skewed)},
-		{Name: "limit / 12, even load", Run: spreadLoad("r7", even)},
-		{Name: "limit / 12, skewed load", Run: spreadLoad("r7", skewed)},
+		{Name: "one counter, even load", Run: services.Twelve("r3", even)},
+		{Name: "one counter, skewed load", Run: services.Twelve("r3", skewed)},
+		{Name: "limit / 12, even load", Run: services.Twelve("r7", even)},
+		{Name: "limit / 12, skewed load", Run: services.Twelve("r7", skewed)},
 	},
 })
 
 func even(ctx context.Context, c *services.Caller) { c.Together(ctx, 2*c.Limit.Count/len(c.Limiters)) }
 
 func skewed(ctx context.Context, c *services.Caller) { c.Call(ctx, 0, 2*c.Limit.Count) }
-
-func spreadLoad(algorithm string, load func(context.Context, *services.Caller)) lab.Scenario {
-	return func(ctx context.Context, t *lab.Trial) {
-		c := services.StartCaller(ctx, t, algorithm, services.SupplierNodes, services.PerMinute)
-		load(ctx, c)
-		c.Sum()
-	}
-}

@@ -8,7 +8,6 @@ import (
 	"locklab/lab"
 	"locklab/lab/claims/services"
 	"locklab/lab/clients"
-	"locklab/lab/servers"
 	"locklab/systems/ratelimit"
 )
 
@@ -21,7 +20,7 @@ var R9 = Experiments.Add(lab.Experiment{
 	Check:    services.OverLimit(services.PerMinute),
 	Variants: []lab.Variant{
 		{Name: "one script, no lock", Run: priced("r3", false)},
-		{Name: "A0's listing, no lock", Expect: lab.Sometimes, Run: compareWithoutLock},
+		{Name: "A0's listing, no lock", Expect: lab.Sometimes, Run: services.Twelve("r2", services.CompareTogether)},
 		{Name: "A0's listing in a lock", Expect: lab.Sometimes, Run: priced("r2", true)},
 		{Name: "with >=, in a lock", Run: priced("r9", true)},
 	},
@@ -46,43 +45,33 @@ func (l locked) Allow(ctx context.Context, limit ratelimit.Limit) (state ratelim
 	return state, err
 }
 
-func compareWithoutLock(ctx context.Context, t *lab.Trial) {
-	c := services.StartCaller(ctx, t, "r2", services.SupplierNodes, services.PerMinute)
-	c.CompareTogether(ctx)
-	c.Sum()
-}
-
 // priced measures calls of all nodes, with a lock or without.
 func priced(algorithm string, lock bool) lab.Scenario {
 	const attempts = 4
-	return func(ctx context.Context, t *lab.Trial) {
-		c := services.StartCaller(ctx, t, algorithm, services.SupplierNodes, services.PerMinute)
+	return services.Twelve(algorithm, func(ctx context.Context, c *services.Caller) {
+		c.Warm(ctx)
 		for i, limiter := range c.Limiters {
-			warm := ratelimit.Limit{Key: "warm", Count: 1000, Window: time.Minute}
-			_, err := limiter.Allow(ctx, warm)
-			t.Must(err)
 			if lock {
 				name := fmt.Sprintf("node-%d", i+1)
-				c.Limiters[i] = locked{limiter, clients.RedisLock(t, name, c.Clients[i], clients.LongLease)}
+				c.Limiters[i] = locked{limiter, clients.RedisLock(c.Trial, name, c.Clients[i], clients.LongLease)}
 			}
 		}
-		before, began := commandsOf(ctx, t, c.Redis), time.Now()
+		before, began := commandsOf(ctx, c), time.Now()
 		c.Together(ctx, attempts)
 		took, calls := time.Since(began), int64(attempts*services.SupplierNodes)
-		t.Measure("all nodes", took.Microseconds()/calls, lab.Microseconds.Of("for each call"))
-		if t.Real {
-			t.Measure("all nodes", commandsOf(ctx, t, c.Redis)-before, lab.Count.Of("commands for 48 calls, those in scripts included"))
+		c.Measure("all nodes", took.Microseconds()/calls, lab.Microseconds.Of("for each call"))
+		if c.Real {
+			c.Measure("all nodes", commandsOf(ctx, c)-before, lab.Count.Of("commands for 48 calls, those in scripts included"))
 		}
-		c.Sum()
-	}
+	})
 }
 
 // commandsOf is how many commands a real redis-server has executed; of miniredis it is 0, which does not count them.
-func commandsOf(ctx context.Context, t *lab.Trial, n *servers.Node) int64 {
-	if !t.Real {
+func commandsOf(ctx context.Context, c *services.Caller) int64 {
+	if !c.Real {
 		return 0
 	}
-	commands, err := n.Number(ctx, "stats", "total_commands_processed")
-	t.Must(err)
+	commands, err := c.Redis.Number(ctx, "stats", "total_commands_processed")
+	c.Must(err)
 	return commands
 }

@@ -101,11 +101,7 @@ func truthAfter(trial []history.Event) (longest time.Duration, every bool) {
 }
 
 // Connect returns connections of one more process, which sends every command once.
-func (x *Cache) Connect() redis.UniversalClient {
-	client := redis.NewClient(clients.OneAttempt(x.Node.Addr))
-	x.Cleanup(client.Close)
-	return x.Tap(client)
-}
+func (x *Cache) Connect() redis.UniversalClient { return clients.Dial(x.Trial, x.Node.Addr) }
 
 // Aside returns the cache of one process. Its loads are recorded.
 func (x *Cache) Aside(client redis.Cmdable, cfg cache.Config) *cache.Redis {
@@ -207,6 +203,16 @@ func (x *Cache) Update(ctx context.Context, name string, to cache.Writer, id uin
 func (x *Cache) Fill(ctx context.Context, name string, from cache.Reader, id uint64) {
 	x.Must(x.Write(ctx, name, x.Items, id))
 	x.Read(ctx, name, from, id)
+}
+
+// HelpfulWriter is a control: nothing fails, and the writer deletes the key of what it has written.
+func HelpfulWriter(writer string) func(context.Context, *Cache) {
+	return func(ctx context.Context, x *Cache) {
+		r := x.Aside(x.Connect(), cache.Config{})
+		x.Fill(ctx, "reader", r, Item)
+		x.Update(ctx, writer, cache.UpdateThenDelete{Database: x.Items, Cache: r}, Item)
+		x.Read(ctx, "reader", r, Item)
+	}
 }
 
 // Moment ends a moment for [LoadsOver].

@@ -1,11 +1,8 @@
 package services
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -14,106 +11,67 @@ import (
 
 	"locklab/internal/database"
 	"locklab/lab/clients"
-	"locklab/lab/history"
-	"locklab/lab/servers"
 	"locklab/systems/cache"
 )
 
 // CacheTask is what a client of the cache does in a process of its own.
-type CacheTask struct {
-	Do       CacheAction   `json:"do"`
-	Redis    string        `json:"redis"`    // host:port
-	Database string        `json:"database"` // as database.Open takes it
-	Item     uint64        `json:"item"`
-	Lease    time.Duration `json:"lease_ns"` // of its lock
-	Stop     string        `json:"stop"`     // it stops before the command to Redis with this beginning ("DEL"), or before it loads ("load")
+type CacheTask = clients.Task[cacheServers]
+
+type cacheServers struct {
+	Redis    string // host:port
+	Database string // as database.Open takes it
+	Lease    time.Duration
 }
 
-// CacheAction is the name of an action in such a process.
-type CacheAction string
-
-var cacheActions = make(map[CacheAction]func(context.Context, *CacheClient) error)
-
-// NewCacheAction names an action. It is called for a variable of a package, because the process is this very binary.
-func NewCacheAction(name CacheAction, do func(context.Context, *CacheClient) error) CacheAction {
-	cacheActions[name] = do
-	return name
-}
-
-// CacheClient is what an action acts with. Its process stops where the task says.
+// CacheClient is what a [CacheTask] acts with.
 type CacheClient struct {
 	*cache.Redis
-	CacheTask
-	Client redis.UniversalClient // of Redis
-	Items  *cache.Database
-	DB     *gorm.DB
+	cacheServers                       // Lease is that of its lock
+	Client       redis.UniversalClient // of Redis
+	Items        *cache.Database
+	DB           *gorm.DB
 }
 
-// KillCacheProcess starts a process with a task, waits until it has stopped between two steps, and kills it there.
-func (x *Cache) KillCacheProcess(ctx context.Context, name string, do CacheAction, stop string) {
-	p := clients.StartRole(x.Trial, cacheRole, name)
-	p.Send(CacheTask{do, x.Node.Addr, x.Database, Item, x.Scaled(clients.ProcessLease), stop})
-	x.Note(name, p.Wait(ctx, clients.Stopped).Text)
+// NewCacheTask names a task. Its steps are the commands to Redis ("DEL item:7"), and "load".
+func NewCacheTask(name string, do func(context.Context, *CacheClient) error) CacheTask {
+	return clients.NewTask(name, func(ctx context.Context, of cacheServers, at clients.AtStep) error {
+		client := redis.NewClient(clients.OneAttempt(of.Redis))
+		client.AddHook(clients.EachCommand(func(ctx context.Context, cmd redis.Cmder, send redis.ProcessHook) error {
+			if args := cmd.Args(); len(args) > 1 {
+				at(fmt.Sprint(strings.ToUpper(cmd.Name()), " ", args[1]), "")
+			}
+			return send(ctx, cmd)
+		}))
+		db, err := database.Open(ctx, of.Database)
+		if err != nil {
+			return err
+		}
+		items, err := cache.NewDatabase(ctx, db.DB, 0)
+		if err != nil {
+			return err
+		}
+		r, err := cache.NewRedis(client, stoppingReader{items, at}, cache.Config{Prefix: "item:", TTL: CacheTTL})
+		if err != nil {
+			return err
+		}
+		return do(ctx, &CacheClient{r, of, client, items, db.DB})
+	})
+}
+
+// KillProcess starts a process with a task, waits until it has stopped before a step, and kills it there.
+func (x *Cache) KillProcess(ctx context.Context, name string, task CacheTask, stop string) {
+	of := cacheServers{x.Node.Addr, x.Database, x.Scaled(clients.ProcessLease)}
+	p := task.Start(ctx, x.Trial, name, of, stop)
+	x.Note(name, "stopped before "+p.Step)
 	p.Kill()
-}
-
-var cacheRole = servers.Role("cache client", serveCache)
-
-// serveCache carries out one task, and then waits until in ends.
-func serveCache(in io.Reader, out io.Writer) int {
-	lines, reports := bufio.NewScanner(in), json.NewEncoder(out)
-	lines.Scan()
-	var task CacheTask
-	err := json.Unmarshal(lines.Bytes(), &task)
-	if err == nil {
-		err = task.carryOut(context.Background(), reports)
-	}
-	_ = reports.Encode(history.Event{Kind: clients.Failed, Text: fmt.Sprintf("it ended, and did not stop: %v", err)})
-	for lines.Scan() {
-		continue
-	}
-	return 0
-}
-
-func (c CacheTask) carryOut(ctx context.Context, reports *json.Encoder) error {
-	do, known := cacheActions[c.Do]
-	if !known {
-		return fmt.Errorf("there is no action %q", c.Do)
-	}
-	step := func(what string) {
-		if c.Stop != "" && strings.HasPrefix(what, c.Stop) {
-			_ = reports.Encode(history.Event{Kind: clients.Stopped, Text: "stopped before " + what})
-			select {} // until the process is killed
-		}
-	}
-	client := redis.NewClient(clients.OneAttempt(c.Redis))
-	client.AddHook(clients.EachCommand(func(ctx context.Context, cmd redis.Cmder, send redis.ProcessHook) error {
-		if args := cmd.Args(); len(args) > 1 {
-			step(fmt.Sprint(strings.ToUpper(cmd.Name()), " ", args[1]))
-		}
-		return send(ctx, cmd)
-	}))
-	db, err := database.Open(ctx, c.Database)
-	if err != nil {
-		return err
-	}
-	items, err := cache.NewDatabase(ctx, db.DB, 0)
-	if err != nil {
-		return err
-	}
-	r, err := cache.NewRedis(client, stoppingReader{items, step}, cache.Config{Prefix: "item:", TTL: CacheTTL})
-	if err != nil {
-		return err
-	}
-	return do(ctx, &CacheClient{Redis: r, CacheTask: c, Client: client, Items: items, DB: db.DB})
 }
 
 type stoppingReader struct {
 	cache.Reader
-	step func(what string)
+	at clients.AtStep
 }
 
 func (r stoppingReader) Get(ctx context.Context, id uint64) (cache.Item, error) {
-	r.step("load")
+	r.at("load", "")
 	return r.Reader.Get(ctx, id)
 }

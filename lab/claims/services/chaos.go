@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -42,7 +41,7 @@ type chaos struct {
 	Chaos
 	*lab.Trial
 	burst.Running
-	over  chan struct{}           // closed when the time is over
+	over  context.Context         // ends when the time is over
 	nodes []redis.UniversalClient // that keep the lock
 	admin *redislock.Lock         // of the Redis lock
 }
@@ -51,9 +50,11 @@ type chaos struct {
 func (c Chaos) Views(ctx context.Context, t *lab.Trial) {
 	x := c.start(ctx, t)
 	var confirmed, stale, failed int
-	for round := 1; !isClosed(x.over); round++ {
+	for round := 1; x.over.Err() == nil; round++ {
 		key := fmt.Sprintf("%s, round %d", burst.CounterKey, round)
-		b, err := burst.SustainViews(ctx, x.Target, c.Version, Drivers, x.round(), nil)
+		end, stop := context.WithTimeout(x.over, chaosRound)
+		b, err := burst.SustainViews(ctx, x.Target, c.Version, Drivers, end.Done(), nil)
+		stop()
 		t.Must(err)
 		for i := range b.Events {
 			b.Events[i].Key, b.Events[i].Owner = key, b.Events[i].Owner+" of round "+fmt.Sprint(round)
@@ -67,39 +68,12 @@ func (c Chaos) Views(ctx context.Context, t *lab.Trial) {
 	t.Measure(c.Version, int64(failed), lab.Count.Of("requests without a usable answer"))
 }
 
-// round returns a channel that is closed at the end of a round.
-func (x *chaos) round() <-chan struct{} {
-	end := make(chan struct{})
-	go func() {
-		defer close(end)
-		select {
-		case <-time.After(chaosRound):
-		case <-x.over:
-		}
-	}()
-	return end
-}
-
-func isClosed(done <-chan struct{}) bool {
-	select {
-	case <-done:
-		return true
-	default:
-		return false
-	}
-}
-
 // Orders lets 20 drivers grab an order, and then the next one.
 func (c Chaos) Orders(ctx context.Context, t *lab.Trial) {
 	x := c.start(ctx, t)
 	var orders, won, stale, failed int64
-	for ; !isClosed(x.over); orders++ {
-		b, err := burst.RunGrabs(ctx, x.Target, c.Version, Drivers, "", burst.Simultaneous)
-		t.Must(err)
-		RecordBurst(t, b.Began, b.Events)
-		for _, e := range b.Wins {
-			t.Record(e)
-		}
+	for ; x.over.Err() == nil; orders++ {
+		b := Service{Version: c.Version}.RecordGrabs(ctx, t, x.Target)
 		won, stale, failed = won+int64(min(1, b.Winners())), stale+int64(len(b.Stale)), failed+int64(len(b.Failed))
 	}
 	t.Measure(c.Version, orders, lab.Count.Of("orders"))
@@ -122,19 +96,20 @@ func (c Chaos) start(ctx context.Context, t *lab.Trial) *chaos {
 		Lease:   chaosLease, Listen: "127.0.0.1:0",
 	}.Start(ctx, t.Stack, nil)
 	t.Must(err)
-	x := &chaos{Chaos: c, Trial: t, Running: running, over: make(chan struct{})}
+	over, end := context.WithCancel(ctx)
+	x := &chaos{Chaos: c, Trial: t, Running: running, over: over}
 	x.connect(ctx)
 	t.Go(func() {
-		defer close(x.over)
-		shortest, cancel := context.WithTimeout(ctx, c.For)
+		defer end()
+		enough, cancel := context.WithTimeout(ctx, c.For)
 		defer cancel()
 		if c.Calm {
-			<-shortest.Done()
+			<-enough.Done()
 			return
 		}
 		longest, stop := context.WithTimeout(ctx, min(chaosAtMost*c.For, max(c.For, t.Scaled(2*time.Minute)))) // a trial is bounded, too
 		defer stop()
-		x.breakLocks(longest, shortest.Done())
+		x.breakLocks(longest, enough)
 	})
 	return x
 }
@@ -150,58 +125,60 @@ func (x *chaos) connect(ctx context.Context) {
 	x.nodes, x.admin = []redis.UniversalClient{conn}, clients.RedisLock(x.Trial, "admin", conn, clients.LongLease).Admin
 }
 
-// breakLocks breaks locks in one way after the other, and records the faults with their proofs. It ends when enough is closed and each
+// breakLocks breaks locks in one way after the other, and records the faults with their proofs. It ends when enough has ended and each
 // fault happened, and with ctx at the latest. On a slow machine a phase may find no lock that is held.
-func (x *chaos) breakLocks(ctx context.Context, enough <-chan struct{}) {
-	kinds := []func(context.Context) int64{x.deleteLocks, x.deleteLocksAndTokens, x.force, x.pause}
-	names := []string{"locks deleted", "locks and token counters deleted", "locks freed by force", "an instance paused past its lease"}
+func (x *chaos) breakLocks(ctx, enough context.Context) {
+	type fault struct {
+		name  string
+		once  func(context.Context) int64
+		times int64
+	}
+	faults := []*fault{
+		{name: "locks deleted", once: phase(x.deleteLocks)},
+		{name: "locks and token counters deleted", once: phase(x.deleteLocksAndTokens)},
+		{name: "locks freed by force", once: phase(x.force)},
+		{name: "an instance paused past its lease", once: x.pause},
+	}
 	if x.Topology == topology.Sentinel {
-		kinds, names = append(kinds, x.failOver), append(names, "the master replaced")
+		faults = append(faults, &fault{name: "the master replaced", once: x.failOver})
 	}
-	times := make([]int64, len(kinds))
-	for i := 0; ctx.Err() == nil; i = (i + 1) % len(kinds) {
-		if isClosed(enough) && !slices.Contains(times, 0) {
-			break
-		}
-		times[i] += kinds[i](ctx)
+	missing := func(f *fault) bool { return f.times == 0 }
+	for i := 0; ctx.Err() == nil && (enough.Err() == nil || slices.ContainsFunc(faults, missing)); i++ {
+		f := faults[i%len(faults)]
+		f.times += f.once(ctx)
 	}
-	for i, n := range times {
-		if n > 0 {
-			x.Fault("admin", names[i], fmt.Sprintf("confirmed %d times", n))
+	for _, f := range faults {
+		if f.times > 0 {
+			x.Fault("admin", f.name, fmt.Sprintf("confirmed %d times", f.times))
 		}
 	}
 }
 
 // phase repeats a fault for a while, without a pause, and counts how often it happened.
-func phase(ctx context.Context, once func(ctx context.Context) int64) (times int64) {
-	ctx, cancel := context.WithTimeout(ctx, chaosPhase)
-	defer cancel()
-	for ctx.Err() == nil {
-		times += once(ctx)
+func phase(once func(ctx context.Context) int64) func(context.Context) int64 {
+	return func(ctx context.Context) (times int64) {
+		ctx, cancel := context.WithTimeout(ctx, chaosPhase)
+		defer cancel()
+		for ctx.Err() == nil {
+			times += once(ctx)
+		}
+		return times
 	}
-	return times
 }
 
 func (x *chaos) deleteLocks(ctx context.Context) int64 {
-	return phase(ctx, func(ctx context.Context) int64 { return x.remove(ctx, isLock) })
+	return x.remove(ctx, "lock:*", "redlock:lock:*")
 }
 
-func (x *chaos) deleteLocksAndTokens(ctx context.Context) int64 {
-	return phase(ctx, func(ctx context.Context) int64 { return x.remove(ctx, func(string) bool { return true }) })
-}
+func (x *chaos) deleteLocksAndTokens(ctx context.Context) int64 { return x.remove(ctx, "*lock:*") }
 
-// isLock tells a lock from its counter of tokens.
-func isLock(key string) bool { return !strings.HasPrefix(key, "locklab_grant:") }
-
-// remove removes the keys that have to do with a lock, in one command for each server. A server that is being replaced refuses it.
-func (x *chaos) remove(ctx context.Context, match func(key string) bool) (n int64) {
+// remove removes the keys of these patterns, in one command for each server. A server that is being replaced refuses it.
+func (x *chaos) remove(ctx context.Context, patterns ...string) (n int64) {
 	for _, node := range x.nodes {
-		found, _ := node.Keys(ctx, "*lock:*").Result()
 		var keys []string
-		for _, key := range found {
-			if match(key) {
-				keys = append(keys, key)
-			}
+		for _, pattern := range patterns {
+			found, _ := node.Keys(ctx, pattern).Result()
+			keys = append(keys, found...)
 		}
 		if len(keys) > 0 {
 			gone, _ := node.Del(ctx, keys...).Result()
@@ -212,19 +189,17 @@ func (x *chaos) remove(ctx context.Context, match func(key string) bool) (n int6
 }
 
 // force frees the locks as an administrator does. RedLock has no way of its own: there the keys are deleted.
-func (x *chaos) force(ctx context.Context) int64 {
+func (x *chaos) force(ctx context.Context) (n int64) {
 	if x.admin == nil {
 		return x.deleteLocks(ctx)
 	}
-	return phase(ctx, func(ctx context.Context) (n int64) {
-		keys, _ := x.nodes[0].Keys(ctx, "lock:*").Result()
-		for _, key := range keys {
-			if freed, _ := x.admin.ForceUnlock(ctx, key); freed {
-				n++
-			}
+	keys, _ := x.nodes[0].Keys(ctx, "lock:*").Result()
+	for _, key := range keys {
+		if freed, _ := x.admin.ForceUnlock(ctx, key); freed {
+			n++
 		}
-		return n
-	})
+	}
+	return n
 }
 
 // pause stops one instance for longer than its lease.

@@ -128,41 +128,20 @@ func (i *ShopInstance) Purchase(buyer uint64) shop.Purchase {
 // locker makes a lock of a client, which records what happens. Without a lock nothing does, and the mutex of an instance is no lock of the
 // other.
 func (i *ShopInstance) locker(c *clients.Client, strategy string) shop.Locker {
-	l := shopLock{ShopInstance: i, guard: lockstrategy.Guard{Strategy: c.Lock, Wait: clients.LongLease}}
+	l := clients.RecordedGuard{Guard: lockstrategy.Guard{Strategy: c.Lock, Wait: clients.LongLease}, Trial: i.t, Name: i.Name}
 	switch strategy {
 	case versions.NameNone:
-		return l.guard
+		return l.Guard
 	case versions.NameProcess:
-		l.of = ", the mutex of " + i.Name
+		l.Of = ", the mutex of " + i.Name
 	}
 	return l
 }
 
-type shopLock struct {
-	*ShopInstance
-	guard lockstrategy.Guard
-	of    string // behind a key: whose lock it is; empty: of all instances
-}
-
-// Do records the request, the grant and the release. A client requests a lock for one caller at a time, unless it is being measured.
-func (l shopLock) Do(ctx context.Context, key string, fn func(context.Context, uint64) error) error {
-	e := history.Event{Timeline: l.Name, Kind: history.Request, Key: key + l.of, Owner: l.Name}
-	l.t.Record(e)
-	err := l.guard.Do(ctx, key, func(ctx context.Context, token uint64) error {
-		e.Kind, e.Token = history.Grant, token
-		l.t.Record(e)
-		err := fn(ctx, token)
-		e.Kind = history.Release
-		l.t.Record(e)
-		return err
-	})
-	return err
-}
-
 // Measured is the lock of an instance without the records.
 func (i *ShopInstance) Measured() shop.Locker {
-	if recorded, ok := i.Lock.(shopLock); ok {
-		return recorded.guard
+	if recorded, ok := i.Lock.(clients.RecordedGuard); ok {
+		return recorded.Guard
 	}
 	return i.Lock
 }

@@ -36,6 +36,20 @@ type Caller struct {
 	Limiters []ratelimit.Limiter     // one for each node
 }
 
+// Calling runs a scenario with nodes that count by an algorithm, and measures what they did.
+func Calling(algorithm string, nodes int, limit ratelimit.Limit, scenario func(context.Context, *Caller)) lab.Scenario {
+	return func(ctx context.Context, t *lab.Trial) {
+		c := StartCaller(ctx, t, algorithm, nodes, limit)
+		scenario(ctx, c)
+		c.Sum()
+	}
+}
+
+// Twelve is Calling with all nodes in one window.
+func Twelve(algorithm string, scenario func(context.Context, *Caller)) lab.Scenario {
+	return Calling(algorithm, SupplierNodes, PerMinute, scenario)
+}
+
 // StartCaller starts Redis, and opens the limiters of nodes by an algorithm.
 func StartCaller(ctx context.Context, t *lab.Trial, algorithm string, nodes int, limit ratelimit.Limit) *Caller {
 	return OpenCaller(t, clients.StartRedis(ctx, t).Node, algorithm, nodes, limit)
@@ -45,9 +59,8 @@ func StartCaller(ctx context.Context, t *lab.Trial, algorithm string, nodes int,
 func OpenCaller(t *lab.Trial, node *servers.Node, algorithm string, nodes int, limit ratelimit.Limit) *Caller {
 	c := &Caller{Trial: t, Limit: limit, Redis: node}
 	for range nodes {
-		client := redis.NewClient(clients.OneAttempt(node.Addr))
-		t.Cleanup(client.Close)
-		c.Clients = append(c.Clients, t.Tap(client))
+		client := clients.Dial(t, node.Addr)
+		c.Clients = append(c.Clients, client)
 		c.Limiters = append(c.Limiters, OpenLimiter(t, algorithm, client, nodes))
 	}
 	return c
@@ -89,13 +102,7 @@ func (c *Caller) Call(ctx context.Context, node, times int) {
 
 // Together lets all nodes call simultaneously, each so many times.
 func (c *Caller) Together(ctx context.Context, times int) {
-	var waits []func()
-	for node := range c.Limiters {
-		waits = append(waits, c.Go(func() { c.Call(ctx, node, times) }))
-	}
-	for _, wait := range waits {
-		wait()
-	}
+	c.GoEach(len(c.Limiters), func(node int) { c.Call(ctx, node, times) })()
 }
 
 // Warm opens each connection, and loads the script.
@@ -108,7 +115,8 @@ func (c *Caller) Warm(ctx context.Context) {
 
 // AroundTheEnd calls once, and at half of the window up to the limit. When the first call has left the window, it calls up to the limit
 // once more. The nodes take turns. A trial on a machine that misses these moments ends.
-func (c *Caller) AroundTheEnd(ctx context.Context) {
+func AroundTheEnd(ctx context.Context, c *Caller) {
+	c.Warm(ctx)
 	before := len(c.Events())
 	c.Call(ctx, 0, 1)
 	events := c.Events()
@@ -191,7 +199,7 @@ func (c *Caller) PassTime(ctx context.Context, by time.Duration) {
 
 // CompareTogether leaves room for one call, for which all nodes compete: each has done what comes before its script when the first script
 // is executed.
-func (c *Caller) CompareTogether(ctx context.Context) {
+func CompareTogether(ctx context.Context, c *Caller) {
 	c.Call(ctx, 0, c.Limit.Count-1)
 	nodes := make([]*explore.Actor, len(c.Clients))
 	for i, client := range c.Clients {

@@ -52,13 +52,9 @@ func newPacking(ctx context.Context, t *lab.Trial) *packing {
 	return p
 }
 
-// start lets A, a process of its own, read the message and stop before a step.
+// start lets A, a process of its own, read the message and stop at a step.
 func (p *packing) start(ctx context.Context, guard shop.Guard, stop string) *clients.Process {
-	a := startWorker(p.Trial, "A")
-	todo := task{Redis: p.Node.Addr, Database: p.database, Guard: guard, Stop: stop}
-	a.Send(command{Do: workOnce, Began: p.Began(), Task: todo})
-	a.Wait(ctx, clients.Stopped)
-	return a
+	return workOnce.Start(ctx, p.Trial, "A", queue{p.Node.Addr, p.database, guard}, stop)
 }
 
 // takeOver lets B work on all messages that are not acknowledged. It must find the one of A.
@@ -132,8 +128,7 @@ func slowAt(name string, guard shop.Guard, stop string, expect lab.Expect) lab.V
 		p := newPacking(ctx, t)
 		a := p.start(ctx, guard, stop)
 		p.takeOver(ctx, guard)
-		a.Send(command{Do: goOn})
-		a.Wait(ctx, history.Kind(workOnce))
+		a.Finish(ctx)
 		p.record(ctx)
 	}}
 }

@@ -19,23 +19,23 @@ var D03 = Experiments.Add(lab.Experiment{
 		Takes:  4 * time.Second,
 		Trials: 1, // each starts a database, and nothing here is random
 	},
-	Check: clients.Any(history.Counter, clients.Noted(clients.LockedByNobody)),
+	Check: clients.Any(history.Counter, clients.Noted(lockedByNobody)),
 	Variants: []lab.Variant{
-		{Name: "GET_LOCK, nothing is killed", Run: clients.OnDatabase(clients.Pinned, clients.TryInBetween)},
+		{Name: "GET_LOCK, nothing is killed", Run: onDatabase(pinned, tryInBetween)},
 		{
 			Name: "GET_LOCK, connection killed", Expect: lab.Sometimes, Fault: true,
-			Run: clients.OnDatabase(clients.Pinned, killedInBetween),
+			Run: onDatabase(pinned, killedInBetween),
 		},
-		{Name: "lease in a row, connection killed", Fault: true, Run: clients.OnDatabase(clients.RowLocks, killedInBetween)},
+		{Name: "lease in a row, connection killed", Fault: true, Run: onDatabase(rowLocks, killedInBetween)},
 	},
 })
 
 // killedInBetween kills A's connection before B tries.
-func killedInBetween(ctx context.Context, x clients.DatabasePair) {
-	x.Around(ctx, func(*clients.LocalHolder) {
+func killedInBetween(ctx context.Context, x pair) {
+	x.around(ctx, func() {
 		id := x.Ask(ctx, "SELECT COALESCE(IS_USED_LOCK(?), 0)", clients.LockKey)
 		if id == 0 { // no connection has the lock: A's is any one of its pool
-			x.Must(x.Pool.QueryRowContext(ctx, "SELECT CONNECTION_ID()").Scan(&id))
+			x.Must(x.pool.QueryRowContext(ctx, "SELECT CONNECTION_ID()").Scan(&id))
 		}
 		x.KillConnection(ctx, id, "A")
 	})
