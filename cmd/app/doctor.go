@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/compose-spec/compose-go/v2/types"
-
 	"locklab/internal/progress"
 	"locklab/lab/doctor"
 	"locklab/lab/report/terminal"
@@ -73,44 +71,26 @@ func readLab(ctx context.Context, dir string) doctor.Lab {
 		addProject(&lab, project)
 	}
 	slices.SortFunc(lab.Ports, func(a, b doctor.Port) int { return cmp.Compare(a.Number, b.Number) })
-	slices.SortFunc(lab.Images, func(a, b doctor.Image) int { return cmp.Compare(a.Name, b.Name) })
+	slices.Sort(lab.Images)
 	return lab
 }
 
-// addProject adds the network, ports and images of project to lab, each once.
+// addProject adds the subnet, ports and images of project to lab, each once.
 func addProject(lab *doctor.Lab, project *compose.Project) {
 	lab.Project = project.Files.Name
 	for _, network := range project.Files.Networks {
 		if len(network.Ipam.Config) > 0 {
-			lab.Network, lab.Subnet = network.Name, network.Ipam.Config[0].Subnet
+			lab.Subnet = network.Ipam.Config[0].Subnet
 		}
 	}
 	for _, p := range project.Ports() {
-		if !slices.ContainsFunc(lab.Ports, func(q doctor.Port) bool { return q.Number == p.Number }) {
-			lab.Ports = append(lab.Ports, doctor.Port{Service: p.Service, Number: p.Number, Variable: project.PortVariable(p.Number)})
+		if port := (doctor.Port{Service: p.Service, Number: p.Number}); !slices.Contains(lab.Ports, port) {
+			lab.Ports = append(lab.Ports, port)
 		}
 	}
 	for _, service := range project.Files.Services {
-		if service.GetScale() == 0 {
-			continue
-		}
-		known := slices.IndexFunc(lab.Images, func(i doctor.Image) bool { return i.Name == service.Image })
-		if known < 0 {
-			known, lab.Images = len(lab.Images), append(lab.Images, doctor.Image{Name: service.Image})
-		}
-		// Several services may run an image that one of them builds.
-		if service.Build != nil {
-			lab.Images[known].Built, lab.Images[known].From = true, baseImage(service)
+		if service.GetScale() > 0 && !slices.Contains(lab.Images, service.Image) {
+			lab.Images = append(lab.Images, service.Image)
 		}
 	}
-}
-
-// baseImage returns the image from which the image of service is built.
-func baseImage(service types.ServiceConfig) string {
-	for _, argument := range []string{"GO_IMAGE", "K6_BASE_IMAGE"} {
-		if image := service.Build.Args[argument]; image != nil {
-			return *image
-		}
-	}
-	return "debian:bookworm-slim" // of JMeter, whose build has no argument
 }

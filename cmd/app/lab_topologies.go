@@ -10,6 +10,7 @@ import (
 	"locklab/internal/marked"
 	"locklab/internal/progress"
 	"locklab/lab/burst"
+	"locklab/lab/burst/loadtool"
 	"locklab/lab/containers"
 	"locklab/lab/report/terminal"
 	"locklab/lab/report/topologies"
@@ -36,7 +37,7 @@ func (c *labTopologiesCommand) Run(ctx context.Context, std streams) error {
 		return err
 	}
 	tell := progress.New(std.err)
-	cfg.Tell = tell.Weighted
+	cfg.Tell = tell.Step
 	result, err := containers.Run(ctx, cfg)
 	tell.Done()
 	if err := commandError(ctx, err, "nothing was written"); err != nil {
@@ -70,7 +71,7 @@ func (c *labTopologiesCommand) config() (containers.Config, error) {
 	if folder, err := os.Stat(filepath.Dir(c.Out)); err != nil || !folder.IsDir() {
 		return cfg, usageErrorf("--out is %s, but the folder %s does not exist", c.Out, filepath.Dir(c.Out))
 	}
-	tools := map[string]containers.Tool{"app": containers.App(), "k6": containers.K6(c.Dir), "jmeter": containers.JMeter(c.Dir)}
+	tools := map[string]burst.Sender{"app": burst.App{}, "k6": loadtool.K6(c.Dir), "jmeter": loadtool.JMeter(c.Dir)}
 	for _, name := range c.Tools {
 		cfg.Tools = append(cfg.Tools, tools[name])
 	}

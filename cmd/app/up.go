@@ -98,13 +98,8 @@ func (c *statusCommand) Run(ctx context.Context, std streams) error {
 	}
 	docker := compose.Docker{Project: project}
 	problems, err := docker.Diagnosis(ctx)
-	leftovers, failed := docker.Leftovers(ctx)
-	if err = errors.Join(err, failed); err != nil || ctx.Err() != nil {
+	if err != nil || ctx.Err() != nil {
 		return commandError(ctx, err, statusHint)
-	}
-	if len(leftovers) > 0 {
-		std.say(fmt.Sprintf("  These containers do not belong to this lab: %s. %s up %s removes them.",
-			strings.Join(leftovers, ", "), self(), project.Topology))
 	}
 	if len(problems) == 0 { // containers are healthy by themselves, so the instances know what they do not reach
 		problems = unreachable(ctx, project)
@@ -143,7 +138,7 @@ func checkDocker(
 ) error {
 	lab := doctor.Lab{Dir: dir}
 	addProject(&lab, project)
-	lab.Images = slices.DeleteFunc(lab.Images, func(i doctor.Image) bool { return !needsImage(i.Name) })
+	lab.Images = slices.DeleteFunc(lab.Images, func(image string) bool { return !needsImage(image) })
 	chosen := slices.DeleteFunc(doctor.Checks(lab), func(check doctor.Check) bool { return !slices.Contains(checks, check.Name) })
 	var problems []string
 	for _, result := range doctor.Run(ctx, chosen) {

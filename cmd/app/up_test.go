@@ -82,7 +82,7 @@ func TestUpWithAPortInUse(t *testing.T) {
 	docker := fakeDocker{ports: fmt.Sprintf("127.0.0.1:1-%d->1/tcp, 127.0.0.1:%d-65535->1/tcp", port-1, port+1)}.start(t)
 	t.Setenv("NGINX_PORT", strconv.Itoa(port))
 	got := runInCheckout(t.Context(), "up")
-	line := regexp.MustCompile(fmt.Sprintf(`(?m)^  port %d: nginx: .*\(pid %d\).*NGINX_PORT in \.env`, port, os.Getpid()))
+	line := regexp.MustCompile(fmt.Sprintf(`(?m)^  port %d: nginx: .*\(pid %d\).*in \.env`, port, os.Getpid()))
 	if got.code != exitUnavailable || !line.MatchString(got.err) || !strings.Contains(got.err, "app doctor") || got.out != "" {
 		t.Errorf("exit %d: %s%s", got.code, got.out, got.err)
 	}
@@ -164,7 +164,7 @@ func TestInterruptedDocker(t *testing.T) {
 }
 
 func TestStatusOfNothing(t *testing.T) {
-	fakeDocker{ps: "[]"}.start(t)
+	fakeDocker{}.start(t)
 	wantSentence(t, runInCheckout(t.Context(), "status"), exitUnavailable, "not up", "app up")
 }
 

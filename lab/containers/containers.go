@@ -27,10 +27,10 @@ type Config struct {
 	Versions   []string
 	Users      int // simultaneous page views
 	Drivers    int // that simultaneously want one order
-	Tools      []Tool
-	Tell       func(n, all int, done float64, what string) // the n-th of all steps begins; done is the part of the work before it
+	Tools      []burst.Sender
+	Tell       func(n, all int, what string) // the n-th of all steps begins
 
-	steps *steps
+	step int
 }
 
 // BackWithin is how long a topology that replaces its master has after the master's death.
@@ -122,14 +122,13 @@ func Run(ctx context.Context, cfg Config) (result *Result, err error) {
 		if last.Project == nil {
 			return
 		}
-		cfg.Tell(0, 0, 0, "taking the containers down")
+		cfg.Tell(0, 0, "taking the containers down")
 		down, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 		defer cancel()
 		if failed := last.Down(down); err == nil {
 			err = failed
 		}
 	}()
-	cfg.steps = cfg.plan()
 	for _, name := range cfg.Topologies {
 		project, err := compose.Load(ctx, cfg.Dir, name)
 		if err != nil {
@@ -149,9 +148,9 @@ func Run(ctx context.Context, cfg Config) (result *Result, err error) {
 }
 
 // try brings one topology up, fires everything at it and breaks it.
-func (cfg Config) try(ctx context.Context, docker compose.Docker) (Topology, error) {
+func (cfg *Config) try(ctx context.Context, docker compose.Docker) (Topology, error) {
 	t := Topology{Name: docker.Topology}
-	cfg.begins(starts, "%s: up", t.Name)
+	cfg.begins("%s: up", t.Name)
 	if err := docker.Claim(ctx); err != nil {
 		return t, err
 	}
@@ -174,14 +173,14 @@ func (cfg Config) try(ctx context.Context, docker compose.Docker) (Topology, err
 	if t.Rows, err = cfg.rows(ctx, target, t.Name); err != nil {
 		return t, err
 	}
-	cfg.begins(dies, "%s: the master dies", t.Name)
+	cfg.begins("%s: the master dies", t.Name)
 	t.Outage, err = outage(ctx, docker, target, cfg.Users)
 	return t, err
 }
 
 var kinds = []loadtool.Kind{loadtool.Pageview, loadtool.Order}
 
-func (cfg Config) rows(ctx context.Context, target burst.Target, topology string) (rows []Row, err error) {
+func (cfg *Config) rows(ctx context.Context, target burst.Target, topology string) (rows []Row, err error) {
 	for _, kind := range kinds {
 		for _, claim := range cfg.chosen() {
 			row, err := cfg.row(ctx, kind, claim, target, topology)
@@ -194,10 +193,10 @@ func (cfg Config) rows(ctx context.Context, target burst.Target, topology string
 	return rows, nil
 }
 
-func (cfg Config) row(ctx context.Context, kind loadtool.Kind, claim versions.Version, target burst.Target, topology string) (Row, error) {
+func (cfg *Config) row(ctx context.Context, kind loadtool.Kind, claim versions.Version, target burst.Target, topology string) (Row, error) {
 	row := Row{Kind: kind, Claim: claim}
 	for _, tool := range cfg.Tools {
-		cfg.begins(tool.Takes, "%s: %s %s, %d simultaneously by %s", topology, claim.Name, kind, cfg.requests(kind), tool.Name())
+		cfg.begins("%s: %s %s, %d simultaneously by %s", topology, claim.Name, kind, cfg.requests(kind), tool.Name())
 		cell, err := cfg.repeat(ctx, tool, kind, claim, target)
 		if err != nil {
 			return row, fmt.Errorf("%s %s by %s: %w", claim.Name, kind, tool.Name(), err)
@@ -205,6 +204,17 @@ func (cfg Config) row(ctx context.Context, kind loadtool.Kind, claim versions.Ve
 		row.Cells = append(row.Cells, cell)
 	}
 	return row, nil
+}
+
+// begins tells of a step.
+func (cfg *Config) begins(format string, args ...any) {
+	cfg.step++
+	all := len(cfg.Topologies) * (2 + len(kinds)*len(cfg.chosen())*len(cfg.Tools)) // each is started, and its master dies
+	cfg.Tell(cfg.step, all, fmt.Sprintf(format, args...))
+}
+
+func (cfg *Config) chosen() []versions.Version {
+	return slices.DeleteFunc(versions.All(), func(v versions.Version) bool { return !slices.Contains(cfg.Versions, v.Name) })
 }
 
 // requests is how many are sent simultaneously.
@@ -216,7 +226,7 @@ func (cfg Config) requests(kind loadtool.Kind) int {
 }
 
 // repeat lets one tool send until a burst shows something. A tool that left no record shows nothing.
-func (cfg Config) repeat(ctx context.Context, tool Tool, kind loadtool.Kind, claim versions.Version, target burst.Target) (Cell, error) {
+func (cfg Config) repeat(ctx context.Context, tool burst.Sender, kind loadtool.Kind, claim versions.Version, target burst.Target) (Cell, error) {
 	var cell Cell
 	for cell.Attempts < attempts && cell.Verdict == lab.Inconclusive {
 		one, cancel := context.WithTimeout(ctx, burstWithin)
@@ -238,7 +248,7 @@ func (cfg Config) repeat(ctx context.Context, tool Tool, kind loadtool.Kind, cla
 
 // send sends one burst. An error has what the tool printed last.
 func (cfg Config) send(
-	ctx context.Context, tool Tool, kind loadtool.Kind, claim versions.Version, target burst.Target,
+	ctx context.Context, tool burst.Sender, kind loadtool.Kind, claim versions.Version, target burst.Target,
 ) (final int64, outcome lab.Outcome, err error) {
 	if kind == loadtool.Order {
 		var grabs burst.Grabs

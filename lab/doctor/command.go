@@ -6,18 +6,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"strings"
 	"time"
-
-	"github.com/shirou/gopsutil/v4/process"
 )
 
-// command runs a program and returns what it printed. The error is a sentence for people. It wraps exec.ErrNotFound when there is no such
+// command runs a program and returns its output. The error is a sentence for people. It wraps exec.ErrNotFound when there is no such
 // program, and errNoAnswer when the program took too long.
-type command func(ctx context.Context, name string, args ...string) (printed, error)
-
-type printed struct{ out, err string }
+type command func(ctx context.Context, name string, args ...string) (string, error)
 
 const commandTimeout = 10 * time.Second
 
@@ -28,38 +25,30 @@ type notFound string // is the program's name
 func (n notFound) Error() string { return string(n) + " is not on the PATH" }
 func (notFound) Unwrap() error   { return exec.ErrNotFound }
 
-// execute is the command of a real machine.
-func execute(ctx context.Context, name string, args ...string) (printed, error) {
+// execute is the command of a real machine. An interrupt lets docker end the plugins that it has started; they would outlive a kill.
+func execute(ctx context.Context, name string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
 	var out, complaints bytes.Buffer
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Stdout, cmd.Stderr = &out, &complaints
-	cmd.Cancel = func() error { return killWithChildren(cmd.Process.Pid) }
-	cmd.WaitDelay = time.Second // a grandchild may keep the pipes open
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = time.Second
 	err := cmd.Run()
-	got := printed{strings.TrimSpace(out.String()), strings.TrimSpace(complaints.String())}
 	switch {
 	case err == nil:
-		return got, nil
 	case errors.Is(err, exec.ErrNotFound):
-		return got, notFound(name)
+		err = notFound(name)
 	case ctx.Err() != nil:
-		return got, fmt.Errorf("%s: %w", name, errNoAnswer)
+		err = fmt.Errorf("%s: %w", name, errNoAnswer)
+	default:
+		err = errors.New(cmp.Or(lastLine(complaints.String()), name+": "+err.Error()))
 	}
-	return got, errors.New(cmp.Or(lastLine(got.err), name+": "+err.Error()))
-}
-
-// killWithChildren also kills the plugins that docker has started; they would outlive it.
-func killWithChildren(pid int) error {
-	parent := process.Process{Pid: int32(pid)}
-	_ = parent.Suspend() // it must not start another one meanwhile
-	children, _ := parent.Children()
-	for _, child := range children {
-		_ = child.Kill()
-	}
-	return parent.Kill()
+	return strings.TrimSpace(out.String()), err
 }
 
 // lastLine is the error message of a program that prints warnings before it.
-func lastLine(text string) string { return strings.TrimSpace(text[strings.LastIndex(text, "\n")+1:]) }
+func lastLine(text string) string {
+	text = strings.TrimSpace(text)
+	return text[strings.LastIndex(text, "\n")+1:]
+}

@@ -20,13 +20,10 @@ const (
 	howToGetDocker  = "install Docker: https://docs.docker.com/get-started/get-docker/"
 	oldestCompose   = "2.24.6" // the oldest with which the lab was started
 	howToGetCompose = "install Docker's plugin Compose " + oldestCompose + " or newer: https://docs.docker.com/compose/install/"
-	howToGetBuildx  = "install Docker's plugin buildx: https://docs.docker.com/build/install-buildx/; or deploy/offline/usb load FILE"
-	howToGetImages  = "run make images, or deploy/offline/usb load FILE"
-	howToBootstrap  = "as root: apt-get install debootstrap, then make images; or deploy/offline/usb load FILE"
+	howToGetImages  = "run make images (as root, where debootstrap is missing: apt-get install debootstrap), or deploy/offline/usb load FILE"
 	howToPull       = "Before the workshop: docker compose --profile load pull --ignore-buildable; " +
 		"docker compose build; docker compose --profile load build"
 	dockerHub = "https://registry-1.docker.io/v2/" // all images of the lab come from there
-	baseImage = "debian:bookworm-slim"             // of those that `make images` builds
 )
 
 // info is what `docker info` prints. The client prints its part also when the engine does not answer.
@@ -42,23 +39,13 @@ type info struct {
 
 func (m machine) info(ctx context.Context) (info, error) {
 	var is info
-	got, err := m.run(ctx, "docker", "info", "--format", "{{json .}}")
-	_ = json.Unmarshal([]byte(got.out), &is)
+	out, err := m.run(ctx, "docker", "info", "--format", "{{json .}}")
+	_ = json.Unmarshal([]byte(out), &is)
 	if err == nil && is.ServerVersion == "" {
 		const none = "docker names no engine; Podman and others are not supported"
-		err = errors.New(cmp.Or(lastLine(got.err), strings.Join(is.ServerErrors, "; "), none))
+		err = errors.New(cmp.Or(strings.Join(is.ServerErrors, "; "), none))
 	}
 	return is, err
-}
-
-// plugin returns the version of a plugin of the client.
-func (i info) plugin(name string) (version string, found bool) {
-	for _, plugin := range i.ClientInfo.Plugins {
-		if plugin.Name == name {
-			return plugin.Version, true
-		}
-	}
-	return "", false
 }
 
 // docker checks the client, the engine, and that they understand each other.
@@ -95,14 +82,15 @@ func afterFailure(err error) string {
 // compose checks Docker's plugin. The old program docker-compose cannot read our files.
 func (m machine) compose(ctx context.Context) []Result {
 	is, err := m.info(ctx)
-	switch version, found := is.plugin("compose"); {
-	case errors.Is(err, exec.ErrNotFound), errors.Is(err, errNoAnswer):
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, errNoAnswer) {
 		return problem("not known: "+err.Error(), afterFailure(err))
-	case !found:
-		return problem("docker has no plugin compose", howToGetCompose)
-	default:
-		return newEnough(strings.TrimPrefix(version, "v"), version, oldestCompose, howToGetCompose)
 	}
+	for _, plugin := range is.ClientInfo.Plugins {
+		if plugin.Name == "compose" {
+			return newEnough(strings.TrimPrefix(plugin.Version, "v"), plugin.Version, oldestCompose, howToGetCompose)
+		}
+	}
+	return problem("docker has no plugin compose", howToGetCompose)
 }
 
 var versionNumber = regexp.MustCompile(`\d+\.\d+(?:\.\d+)?`)
@@ -119,45 +107,23 @@ func newEnough(found, text, oldest, howToGet string) []Result {
 	return ok(found)
 }
 
-// images checks that all images are here, can be built, or have a registry that answers. The engine has a proxy of its own, so a registry
-// that answers this program may still not answer the engine. Whether a build can download its Go modules is not checked.
+// images checks that all images are here, or have a registry that answers. The engine has a proxy of its own, so a registry that answers
+// this program may still not answer the engine. Whether a build can download its Go modules is not checked.
 func (m machine) images(ctx context.Context) []Result {
-	got, err := m.run(ctx, "docker", "image", "ls", "--format", "{{.Repository}}:{{.Tag}}")
+	out, err := m.run(ctx, "docker", "image", "ls", "--format", "{{.Repository}}:{{.Tag}}")
 	if err != nil {
 		return problem("not known: "+err.Error(), seeDocker)
 	}
-	is, _ := m.info(ctx)
-	_, buildx := is.plugin("buildx")
-	here := strings.Fields(got.out)
-	var missing []string
-	for _, image := range m.lab.Images {
-		switch {
-		case slices.Contains(here, image.Name):
-		case image.Built && !buildx:
-			return problem("no docker buildx, which builds "+image.Name, howToGetBuildx)
-		case image.Built && slices.Contains(here, image.From):
-		default:
-			missing = append(missing, image.Name)
-		}
-	}
+	here := strings.Fields(out)
+	missing := slices.DeleteFunc(slices.Clone(m.lab.Images), func(image string) bool { return slices.Contains(here, image) })
 	if len(missing) == 0 {
-		return ok(fmt.Sprintf("all %d are here, or can be built", len(m.lab.Images)))
+		return ok(fmt.Sprintf("all %d are here", len(m.lab.Images)))
 	}
 	found := fmt.Sprintf("%d of %d are missing (%s)", len(missing), len(m.lab.Images), strings.Join(missing, ", "))
 	if err := reach(ctx, m.registry); err != nil {
-		return problem(fmt.Sprintf("%s, and their registry cannot be reached: %s", found, err), m.withoutRegistry(ctx, here))
+		return problem(fmt.Sprintf("%s, and their registry cannot be reached: %s", found, err), howToGetImages)
 	}
 	return ok(found + "; their registry answers. " + howToPull)
-}
-
-// withoutRegistry says how to get the images that are missing beside those that are here. `make images` makes its base image with
-// debootstrap.
-func (m machine) withoutRegistry(ctx context.Context, here []string) string {
-	_, missing := m.run(ctx, "sh", "-c", "PATH=$PATH:/usr/sbin; command -v debootstrap") // a user's PATH lacks /usr/sbin
-	if missing != nil && !slices.Contains(here, baseImage) {
-		return howToBootstrap
-	}
-	return howToGetImages
 }
 
 // reach returns an error when there is no registry at url. A registry that wants to know the user (401) is there.

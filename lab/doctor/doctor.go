@@ -15,27 +15,18 @@ import (
 
 // Lab is what the doctor must know of the lab.
 type Lab struct {
-	Dir     string  // where docker-compose.yml is
-	Err     error   // why the files there cannot be read; then only Dir is set, too
-	Project string  // name of the Compose project
-	Ports   []Port  // published on this machine, in every topology
-	Images  []Image // of every service
-	Network string  // Docker's name of the lab's network
-	Subnet  string  // its addresses, such as 10.66.6.0/24
+	Dir     string   // where docker-compose.yml is
+	Err     error    // why the files there cannot be read; then only Dir is set, too
+	Project string   // name of the Compose project
+	Ports   []Port   // published on this machine, in every topology
+	Images  []string // of every service
+	Subnet  string   // the addresses of the lab's network, such as 10.66.6.0/24
 }
 
 // Port is published by a service on this machine's loopback address.
 type Port struct {
-	Service  string
-	Number   int
-	Variable string // in .env, changes the number; "": there is none
-}
-
-// Image is run by one or more services.
-type Image struct {
-	Name  string
-	Built bool   // from this checkout; not pulled
-	From  string // image that it is built with; "": not known
+	Service string
+	Number  int
 }
 
 // Check examines one thing. --skip takes its name.

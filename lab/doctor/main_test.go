@@ -11,20 +11,21 @@ import (
 
 func TestMain(m *testing.M) { leaks.Main(m) }
 
-// answering is a machine on which each command, named by its first words, prints the given text. Other commands are not installed.
-func answering(lab Lab, answers map[string]printed) machine {
-	run := func(_ context.Context, name string, args ...string) (printed, error) {
+// answering is a machine on which each command, named by its first words, prints the given text. Of one that begins with Error it is the
+// error. Other commands are not installed.
+func answering(lab Lab, answers map[string]string) machine {
+	run := func(_ context.Context, name string, args ...string) (string, error) {
 		line := strings.Join(append([]string{name}, args...), " ")
 		for words, answer := range answers {
 			if !strings.HasPrefix(line, words) {
 				continue
 			}
-			if answer.err != "" {
-				return answer, errors.New(lastLine(answer.err))
+			if message, failed := strings.CutPrefix(answer, "Error "); failed {
+				return "", errors.New(message)
 			}
 			return answer, nil
 		}
-		return printed{}, notFound(name)
+		return "", notFound(name)
 	}
 	return machine{lab: lab, run: run}
 }

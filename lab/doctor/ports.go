@@ -33,9 +33,7 @@ func (m machine) ports(ctx context.Context) []Result {
 			if err != nil {
 				r.Do = seeDocker + ", for it may be a container; if it is not, stop it"
 			}
-			if port.Variable != "" {
-				r.Do += fmt.Sprintf(", or set %s in .env", port.Variable)
-			}
+			r.Do += ", or set another port in .env (docs/compose.md)"
 			problems = append(problems, r)
 		}
 	}
@@ -64,9 +62,9 @@ var published = regexp.MustCompile(`:(\d+)(?:-(\d+))?->`)
 
 // containers maps each published port to its container, or to thisLab.
 func (m machine) containers(ctx context.Context) (map[int]string, error) {
-	got, err := m.run(ctx, "docker", "ps", "--format", `{{.Label "com.docker.compose.project"}}|{{.Names}}|{{.Ports}}`)
+	out, err := m.run(ctx, "docker", "ps", "--format", `{{.Label "com.docker.compose.project"}}|{{.Names}}|{{.Ports}}`)
 	all := map[int]string{}
-	for line := range strings.Lines(got.out) {
+	for line := range strings.Lines(out) {
 		project, rest, _ := strings.Cut(line, "|")
 		name, ports, _ := strings.Cut(rest, "|")
 		user := "the container " + name

@@ -23,10 +23,10 @@ func listen(t *testing.T, address string) int {
 func TestATakenPortNamesItsProcess(t *testing.T) {
 	for _, address := range []string{"127.0.0.1:0", "0.0.0.0:0", ":0"} {
 		port := listen(t, address)
-		lab := Lab{Ports: []Port{{"nginx", port, "NGINX_PORT"}}}
-		for _, answers := range []map[string]printed{nil, {"docker ps": {}}} { // without and with docker
+		lab := Lab{Ports: []Port{{"nginx", port}}}
+		for _, answers := range []map[string]string{nil, {"docker ps": ""}} { // without and with docker
 			got := answering(lab, answers).ports(t.Context())
-			want(t, got, false, "nginx: taken by", "pid "+strconv.Itoa(os.Getpid()), "stop it", "NGINX_PORT in .env")
+			want(t, got, false, "nginx: taken by", "pid "+strconv.Itoa(os.Getpid()), "stop it", "in .env")
 			if got[0].Name != "port "+strconv.Itoa(port) {
 				t.Errorf("the line is called %q", got[0].Name)
 			}
@@ -37,19 +37,19 @@ func TestATakenPortNamesItsProcess(t *testing.T) {
 
 func TestAPortOfThisLabIsNoProblem(t *testing.T) {
 	port := listen(t, "127.0.0.1:0")
-	lab := Lab{Project: "locklab", Ports: []Port{{"nginx", port, ""}}}
+	lab := Lab{Project: "locklab", Ports: []Port{{"nginx", port}}}
 	ps := "|127.0.0.1:" + strconv.Itoa(port) + "->8000/tcp"
-	m := answering(lab, map[string]printed{"docker ps": {out: "locklab|locklab-nginx-1" + ps}})
+	m := answering(lab, map[string]string{"docker ps": "locklab|locklab-nginx-1" + ps})
 	want(t, m.ports(t.Context()), true, "1 used by this lab, which is up")
-	m = answering(lab, map[string]printed{"docker ps": {out: "shop|shop-web-1" + ps}})
+	m = answering(lab, map[string]string{"docker ps": "shop|shop-web-1" + ps})
 	want(t, m.ports(t.Context()), false, "the container shop-web-1")
-	m = answering(lab, map[string]printed{"docker ps": {out: "|web" + ps}})
+	m = answering(lab, map[string]string{"docker ps": "|web" + ps})
 	want(t, m.ports(t.Context()), false, "the container web")
 }
 
 func TestFreePortsAreOneLineAndProblemsOneEach(t *testing.T) {
 	one, two := listen(t, "127.0.0.1:0"), listen(t, "127.0.0.1:0")
-	m := answering(Lab{Ports: []Port{{"a", one, ""}, {"b", two, ""}}}, nil)
+	m := answering(Lab{Ports: []Port{{"a", one}, {"b", two}}}, nil)
 	if got := m.ports(t.Context()); len(got) != 2 || got[0].OK || got[1].OK {
 		t.Errorf("%+v", got)
 	}
@@ -68,7 +68,7 @@ func TestFreePortsAreOneLineAndProblemsOneEach(t *testing.T) {
 
 func TestRangesOfPortsAreRead(t *testing.T) {
 	const ps = "locklab|redis|127.0.0.1:6401-6404->6401-6404/tcp, [::1]:7101->7101/tcp\nother|db|3306/tcp, 0.0.0.0:5432->5432/tcp\n"
-	got, err := answering(Lab{Project: "locklab"}, map[string]printed{"docker ps": {out: ps}}).containers(t.Context())
+	got, err := answering(Lab{Project: "locklab"}, map[string]string{"docker ps": ps}).containers(t.Context())
 	for _, port := range []int{6401, 6402, 6403, 6404, 7101} {
 		if got[port] != thisLab {
 			t.Errorf("%d is not the lab's", port)

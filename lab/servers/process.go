@@ -26,7 +26,6 @@ type Process struct {
 
 	pid        int    // of the server, not of its supervisor
 	log        string // the file with its output
-	tail       *tail  // the end of its stderr, in place of the file; nil: there is a file
 	supervisor *exec.Cmd
 	done       chan struct{} // closed when the server has ended
 }
@@ -37,22 +36,11 @@ type command struct {
 	argv    []string
 	env     []string // nil: that of this process
 	in, out *os.File // the process's standard input and output, when it is talked to
-	foreign bool     // not ours, so it may write any amount to its stderr: only the end is kept, in memory
-}
-
-// openLog opens what the process writes its output to.
-func (p *Process) openLog(c command) (w *os.File, err error) {
-	if c.foreign {
-		p.tail, w, err = newTail()
-	} else {
-		w, err = os.Create(p.log)
-	}
-	return w, err
 }
 
 func (s *Stack) start(c command) (*Process, error) {
 	p := &Process{Name: c.name, log: filepath.Join(s.dir, c.name+".log"), done: make(chan struct{})}
-	log, err := p.openLog(c)
+	log, err := os.Create(p.log)
 	if err != nil {
 		return nil, fmt.Errorf("stack: %w", err)
 	}
@@ -71,9 +59,6 @@ func (s *Stack) start(c command) (*Process, error) {
 	go func() {
 		defer close(p.done)
 		_ = p.supervisor.Wait()
-		if p.tail != nil {
-			p.tail.writerEnded()
-		}
 	}()
 
 	line, err := bufio.NewReader(reports).ReadString('\n')
@@ -169,11 +154,8 @@ func (p *Process) signal(sig syscall.Signal) {
 	}
 }
 
-// Log is what the process has printed; of a [Stack.Program] the end of its stderr.
+// Log is what the process has printed; of a [Stack.Program] to its stderr.
 func (p *Process) Log() string {
-	if p.tail != nil {
-		return p.end()
-	}
 	text, _ := os.ReadFile(p.log)
 	return string(text)
 }
@@ -198,14 +180,7 @@ func (p *Process) LastLines(n int) (lines []string) {
 
 // end is the end of the log only, because a log may be long.
 func (p *Process) end() string {
-	if p.tail != nil {
-		select {
-		case <-p.done:
-			<-p.tail.ended // nothing is in the pipe any more
-		default:
-		}
-		return p.tail.String()
-	}
+	const tailSize = 64 << 10
 	log, err := os.Open(p.log)
 	if err != nil {
 		return ""

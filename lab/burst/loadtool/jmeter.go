@@ -2,6 +2,7 @@ package loadtool
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -38,42 +39,29 @@ var errSeveral = errors.New("several runs are in this file, because JMeter appen
 
 // parseJMeter reads a table: the columns' names, then a row for each sample.
 func parseJMeter(text []byte) (Record, error) {
-	first, _, _ := strings.Cut(string(text), "\n")
 	reader := csv.NewReader(bytes.NewReader(text))
 	names, err := reader.Read()
-	setting := ""
-	for name, itsSetting := range map[string]string{
-		"responseCode": "response_code=true", "responseMessage": "response_message=true", "timeStamp": "timestamp_format=ms",
-	} {
-		if !slices.Contains(names, name) {
-			setting = itsSetting
-		}
-	}
-	switch known := strings.Contains(first, "elapsed") && strings.Contains(first, "label"); {
-	case !known && regexp.MustCompile(`\Wreset\W`).MatchString(first):
-		setting = "print_field_names=true"
-	case !known:
+	if err != nil || !slices.Contains(names, "label") {
 		return Record{}, errForeign
-	case err != nil || !slices.Contains(names, "elapsed") || !slices.Contains(names, "label"):
-		setting = "default_delimiter=,"
 	}
-	if setting != "" {
-		return Record{}, fmt.Errorf("this file of JMeter lacks what is read here; run JMeter with -Jjmeter.save.saveservice.%s", setting)
+	for _, name := range []string{"timeStamp", "elapsed", "responseCode", "responseMessage"} {
+		if !slices.Contains(names, name) {
+			return Record{}, fmt.Errorf("this JMeter file has no column %s; run JMeter with its default settings jmeter.save.saveservice.*", name)
+		}
 	}
 	var samples []sample
 	for {
 		row, err := reader.Read()
-		switch {
-		case errors.Is(err, io.EOF) && text[len(text)-1] != '\n':
-			return Record{}, damaged("its last line has no end")
-		case errors.Is(err, io.EOF):
+		if errors.Is(err, io.EOF) {
 			return readPlan(samples)
-		case err != nil:
-			return Record{}, damaged("%w", err)
+		}
+		if err != nil { // which names the line
+			return Record{}, fmt.Errorf("this file is damaged or cut off: %w; run it again", err)
 		}
 		s, err := newSample(names, row)
 		if err != nil {
-			return Record{}, err
+			line, _ := reader.FieldPos(0)
+			return Record{}, fmt.Errorf("line %d has no times in milliseconds: %w; run JMeter with its default settings", line, err)
 		}
 		samples = append(samples, s)
 	}
@@ -84,22 +72,13 @@ func newSample(names, row []string) (sample, error) {
 	for i, name := range names {
 		field[name] = row[i]
 	}
-	ms, err := strconv.ParseUint(field["elapsed"], 10, 32)
 	began, noTime := strconv.ParseUint(field["timeStamp"], 10, 42) // until the year 2109
-	switch {
-	case field["label"] == "label": // the names again
-		return sample{}, errSeveral
-	case noTime != nil:
-		return sample{}, fmt.Errorf("a sample %.40q began at %.40q, which is no number of milliseconds; "+
-			"run JMeter with -Jjmeter.save.saveservice.timestamp_format=ms", field["label"], field["timeStamp"])
-	case err != nil:
-		return sample{}, damaged("a sample %.40q took %.40q, which is no number of milliseconds", field["label"], field["elapsed"])
-	}
+	elapsed, noDuration := strconv.ParseUint(field["elapsed"], 10, 32)
 	active, _ := strconv.Atoi(field["grpThreads"])
 	return sample{
 		label: field["label"], code: field["responseCode"], message: field["responseMessage"], active: active,
-		began: time.UnixMilli(int64(began)), elapsed: time.Duration(ms) * time.Millisecond,
-	}, nil
+		began: time.UnixMilli(int64(began)), elapsed: time.Duration(elapsed) * time.Millisecond,
+	}, cmp.Or(noTime, noDuration)
 }
 
 // readPlan reads one run of our plan. The sample reset sets the counter to 0, or makes the order. Each user has a sample view or grab. The
@@ -112,30 +91,26 @@ func readPlan(samples []sample) (Record, error) {
 			plan, labels = append(plan, s), labels+s.label[:1]
 		}
 	}
-	switch last := len(plan) - 1; {
-	case len(samples) == 0:
-		return Record{}, errors.New("this JMeter file has no samples: the run is not over, or was stopped before its first answer; run it again")
+	last := len(plan) - 1
+	switch {
 	case slices.ContainsFunc(samples, func(s sample) bool { return s.label == "sustained view" }):
 		return Record{}, errSustained
 	case len(plan) == 0:
-		return Record{}, fmt.Errorf("this is a JMeter file, but not of our plan: its first label is %.40q, "+
-			"and ours are reset, view or grab, and final; run a plan of loadtest/jmeter", samples[0].label)
+		return Record{}, errors.New("no sample of this JMeter file is called reset, view or grab, or final: the run was stopped before its " +
+			"first answer, or is of another plan; run a plan of loadtest/jmeter")
 	case !regexp.MustCompile(`^r?(v*|g*)f?$`).MatchString(labels):
 		return Record{}, errSeveral
-	case labels[0] != 'r':
-		return Record{}, errors.New("the sample reset is missing: it is not known where the counter began; run the whole plan of loadtest/jmeter")
-	case plan[0].code != "200" && plan[0].code != "201": // the plan ends there
+	case labels[0] == 'r' && plan[0].code != "200" && plan[0].code != "201": // the plan ends there
 		return Record{}, fmt.Errorf("the reset failed: %s; see whether the service answers, and run it again", plan[0].problem())
-	case !strings.ContainsAny(labels, "vg"):
-		return Record{}, errors.New("there is neither a sample view nor grab: no user has an answer; run it again")
-	case labels[last] != 'f':
-		return Record{}, errors.New("the sample final is missing: JMeter was stopped before its end, or the file is cut off; run it again")
+	case labels[0] != 'r' || labels[last] != 'f' || last < 2:
+		return Record{}, errors.New("a run has a sample reset, one view or grab for each user, and a sample final, and one of them is missing: " +
+			"JMeter was stopped before its end, or the file is cut off; run it again")
 	}
 	read := pageview
 	if labels[1] == 'g' {
 		read = order
 	}
-	r, err := read(plan[0], plan[1:len(plan)-1], plan[len(plan)-1])
+	r, err := read(plan[0], plan[1:last], plan[last])
 	r.Began = plan[0].began
 	return r, err
 }

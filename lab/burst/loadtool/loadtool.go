@@ -11,8 +11,6 @@ package loadtool
 import (
 	"bytes"
 	"errors"
-	"fmt"
-	"io"
 	"os"
 	"slices"
 	"time"
@@ -21,12 +19,8 @@ import (
 	"locklab/lab/burst"
 )
 
-// Bounds of what is read: far above what one machine can send simultaneously.
-const (
-	maxSize  = 64 << 20 // bytes
-	maxUsers = 100_000
-	maxTime  = 24 * time.Hour // of one request
-)
+// maxUsers is far above what one machine can send simultaneously.
+const maxUsers = 100_000
 
 // Kind is what the users of a burst did.
 type Kind string
@@ -77,44 +71,28 @@ type Times struct{ P50, P99, Max time.Duration }
 // Read reads the file at path. An *fs.PathError means that it cannot be read at all. Any other error is one sentence that says why the
 // file shows nothing, and what to do.
 func Read(path string) (Record, error) {
-	f, err := os.Open(path)
+	text, err := os.ReadFile(path)
 	if err != nil {
 		return Record{}, err
 	}
-	defer f.Close()
-	return Parse(f)
+	return Parse(text)
 }
 
 // Parse recognises the format and reads the record, with errors as Read has them. It guarantees no verdict: Outcome may still find that
 // the record proves nothing.
-func Parse(r io.Reader) (Record, error) {
-	text, err := io.ReadAll(io.LimitReader(r, maxSize+1))
-	if err != nil {
-		return Record{}, err
-	}
-	if len(text) > maxSize {
-		return Record{}, fmt.Errorf("the file is longer than %d MB: no single burst writes that much; give the file of one run", maxSize>>20)
-	}
-	text = bytes.TrimPrefix(text, []byte("\ufeff"))
-	start := bytes.TrimLeft(text, " \t\r\n")
+func Parse(text []byte) (Record, error) {
+	text = bytes.TrimSpace(bytes.TrimPrefix(text, []byte("\ufeff")))
 	switch {
-	case len(start) == 0:
+	case len(text) == 0:
 		return Record{}, errors.New("the file is empty: the run is not over, or was stopped before its first answer; run it again")
-	case start[0] == '{':
+	case text[0] == '{':
 		return parseK6(text)
-	case bytes.Contains(text, []byte("<testResults")):
-		return Record{}, errors.New("this is JMeter's XML, which is not read here; run JMeter with -Jjmeter.save.saveservice.output_format=csv")
 	}
 	return parseJMeter(text)
 }
 
-var errForeign = errors.New("this is neither JMeter's CSV nor the summary of our k6 scripts; " +
-	"give the file of jmeter -n -f -t PLAN -l FILE or of k6 run -e SUMMARY=FILE")
-
-// damaged says what is wrong in a file that was recognised.
-func damaged(format string, args ...any) error {
-	return fmt.Errorf("this file is damaged or cut off: %w; run it again", fmt.Errorf(format, args...))
-}
+var errForeign = errors.New("this is neither JMeter's CSV nor the summary of our k6 scripts; give the file of " +
+	"jmeter -n -f -t PLAN -l FILE -Jjmeter.save.saveservice.output_format=csv, or of k6 run -e SUMMARY=FILE")
 
 // Outcome is what the record shows, for lab.Judge.
 func (r Record) Outcome() lab.Outcome {

@@ -49,13 +49,12 @@ func (c Container) Connect(ctx context.Context) error {
 // Wait waits for the end of the container, and returns its exit status.
 func (c Container) Wait(ctx context.Context) (string, error) {
 	out, err := c.docker.output(ctx, "wait", c.Name)
-	return strings.TrimSpace(string(out)), err
+	return strings.TrimSpace(out), err
 }
 
 // Run runs a command in the container, and returns its standard output.
 func (c Container) Run(ctx context.Context, command ...string) (string, error) {
-	out, err := c.docker.output(ctx, append([]string{"exec", c.Name}, command...)...)
-	return string(out), err
+	return c.docker.output(ctx, append([]string{"exec", c.Name}, command...)...)
 }
 
 // LastLine is a sentence with the last line of the container's log.

@@ -1,14 +1,11 @@
 package compose
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"os/exec"
 	"slices"
@@ -31,7 +28,7 @@ type Docker struct {
 }
 
 // Up creates and starts what is not running as the files say, and stops what other topologies left. It returns when all services
-// are healthy, or the given ones and those that they depend on. The error is Docker's; [Docker.Status] has the reasons.
+// are healthy, or the given ones and those that they depend on. The error is Docker's; [Docker.Diagnosis] has the reasons.
 //
 // Compose takes a health check of the past for the present, and ends as soon as a container is unhealthy. So Up waits for the next check,
 // and tries once more.
@@ -55,13 +52,10 @@ func (d Docker) up(ctx context.Context, services []string) error {
 func (d Docker) recovered(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	for was := false; ; was = true {
-		containers, err := d.containers(ctx)
-		if err != nil {
-			return false
-		}
-		if !slices.ContainsFunc(slices.Collect(maps.Values(containers)), func(c container) bool { return c.Health == "unhealthy" }) {
-			return was
+	for waited := false; ; waited = true {
+		out, err := d.output(ctx, "compose", "ps", "--format", "json")
+		if err != nil || !strings.Contains(out, `"unhealthy"`) {
+			return err == nil && waited
 		}
 		select {
 		case <-ctx.Done():
@@ -97,12 +91,12 @@ func (d Docker) combined(ctx context.Context, progress io.Writer, args ...string
 }
 
 // output runs docker and returns what it wrote to its standard output.
-func (d Docker) output(ctx context.Context, args ...string) ([]byte, error) {
+func (d Docker) output(ctx context.Context, args ...string) (string, error) {
 	var stderr strings.Builder
 	cmd := d.command(ctx, args...)
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
-	return out, explain(err, args, stderr.String())
+	return string(out), explain(err, args, stderr.String())
 }
 
 func (d Docker) command(ctx context.Context, args ...string) *exec.Cmd {
@@ -125,22 +119,4 @@ func explain(err error, args []string, output string) error {
 	lines := strings.Split(cmp.Or(strings.TrimSpace(output), "no output"), "\n")
 	words := slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return strings.HasPrefix(arg, "-") })
 	return fmt.Errorf("docker %s: %s: %w", strings.Join(words[:min(2, len(words))], " "), lines[len(lines)-1], err)
-}
-
-// decode reads what docker compose prints for --format json: an array, or an object on each line.
-func decode[T any](text []byte) ([]T, error) {
-	var all []T
-	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("[")) {
-		err := json.Unmarshal(text, &all)
-		return all, err
-	}
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	for decoder.More() {
-		var one T
-		if err := decoder.Decode(&one); err != nil {
-			return nil, err
-		}
-		all = append(all, one)
-	}
-	return all, nil
 }

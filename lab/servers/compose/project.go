@@ -16,7 +16,6 @@ import (
 	"strings"
 
 	"github.com/compose-spec/compose-go/v2/cli"
-	"github.com/compose-spec/compose-go/v2/dotenv"
 	"github.com/compose-spec/compose-go/v2/types"
 )
 
@@ -29,7 +28,6 @@ const (
 
 	defaults = "deploy/defaults.env" // settings of the checkout
 	own      = ".env"                // settings of the user, which take precedence; git ignores it
-	envFiles = "COMPOSE_ENV_FILES"   // variable of Compose that names other files instead of .env
 )
 
 // Project is the content of the compose files for one topology.
@@ -37,9 +35,8 @@ type Project struct {
 	Topology string
 	Files    *types.Project // the services, also those of the profile "load"
 
-	dir      string
-	settings map[string]string // the lines of the env files
-	changed  []string          // NAME=value, instead of lines of the env files
+	dir     string
+	changed []string // NAME=value, instead of lines of the env files
 }
 
 // Port is a port that a service publishes on this machine.
@@ -63,22 +60,6 @@ func Topologies(dir string) ([]string, error) {
 	return found, nil
 }
 
-// userFiles are the env files of the user: .env in dir, or those that COMPOSE_ENV_FILES names. The last one has the highest precedence.
-func userFiles(dir string) []string {
-	names := []string{own}
-	if named := os.Getenv(envFiles); named != "" {
-		names = strings.Split(named, ",")
-	} else if _, err := os.Stat(filepath.Join(dir, own)); err != nil {
-		names = nil
-	}
-	for i, name := range names {
-		if !filepath.IsAbs(name) {
-			names[i] = filepath.Join(dir, name)
-		}
-	}
-	return names
-}
-
 // Load reads the files in dir, with the settings and the variables of the environment. It does not need Docker. Without a topology
 // ("") it takes the one that these variables name. changed settings, each NAME=value, take precedence over the environment, the
 // environment over .env, and that over the defaults.
@@ -92,18 +73,11 @@ func Load(ctx context.Context, dir, topology string, changed ...string) (*Projec
 		chosen = append(chosen, variable+"="+topology)
 	}
 	options, err := cli.NewProjectOptions([]string{filepath.Join(dir, file)}, cli.WithWorkingDirectory(dir), cli.WithEnv(chosen),
-		cli.WithOsEnv, cli.WithProfiles([]string{profile}))
+		cli.WithOsEnv, cli.WithProfiles([]string{profile}),
+		cli.WithEnvFiles(), cli.WithDotEnv, // before the defaults, which may refer to what the user has set
+		cli.WithEnvFiles(filepath.Join(dir, defaults)), cli.WithDotEnv)
 	if err != nil {
 		return nil, fmt.Errorf("compose: %w", err)
-	}
-	settings := types.Mapping{}
-	for _, files := range [][]string{userFiles(dir), {filepath.Join(dir, defaults)}} { // the defaults may refer to what the user has set
-		read, err := dotenv.GetEnvFromFile(options.Environment, files)
-		if err != nil {
-			return nil, fmt.Errorf("compose: %w", err)
-		}
-		options.Environment.Merge(read) // what is there stays
-		settings.Merge(read)
 	}
 	topology = cmp.Or(options.Environment[variable], known[0])
 	if !slices.Contains(known, topology) {
@@ -113,7 +87,7 @@ func Load(ctx context.Context, dir, topology string, changed ...string) (*Projec
 	if err != nil {
 		return nil, fmt.Errorf("compose: %w", err)
 	}
-	return &Project{Topology: topology, Files: files, dir: dir, settings: settings, changed: changed}, nil
+	return &Project{Topology: topology, Files: files, dir: dir, changed: changed}, nil
 }
 
 // Ports returns the ports that are published on this machine, sorted by number. A service that the settings switch off publishes none.
@@ -171,21 +145,3 @@ func Starts(service types.ServiceConfig) bool {
 
 // Variable returns the value of a setting, from the environment or the env files.
 func (p *Project) Variable(name string) string { return p.Files.Environment[name] }
-
-// PortVariable returns the name of the setting that determines a port, or "" when there is none. Its value is the port's number, or
-// the first digits of a group of ports. Only a line of an env file is a setting, because the environment also has variables of other
-// programs.
-func (p *Project) PortVariable(number int) string {
-	text := strconv.Itoa(number)
-	prefix := ""
-	for name := range p.settings {
-		value := p.Variable(name)
-		switch {
-		case strings.HasSuffix(name, "_PORT") && value == text:
-			return name
-		case strings.HasSuffix(name, "_PORTS") && value == text[:len(text)-1]:
-			prefix = name
-		}
-	}
-	return prefix
-}

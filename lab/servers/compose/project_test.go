@@ -1,7 +1,6 @@
 package compose_test
 
 import (
-	"os"
 	"slices"
 	"testing"
 
@@ -49,44 +48,14 @@ func TestTheArgumentGoesBeforeTheShellAndTheShellBeforeTheFile(t *testing.T) {
 }
 
 func TestATopologyThatIsNotThereIsNamedWithThoseThatAre(t *testing.T) {
-	for name, say := range map[string]func(*testing.T) (dir, argument string){
-		"argument": func(t *testing.T) (string, string) { return small(t, ""), "ring" },
-		"shell": func(t *testing.T) (string, string) {
-			dir := small(t, "TOPOLOGY=single")
-			t.Setenv("TOPOLOGY", "ring")
-			return dir, ""
-		},
-		".env": func(t *testing.T) (string, string) { return small(t, "TOPOLOGY=ring"), "" },
-	} {
-		t.Run(name, func(t *testing.T) {
-			dir, argument := say(t)
-			_, err := compose.Load(t.Context(), dir, argument)
-			wantError(t, err, `"ring"`, "TOPOLOGY", "single, cluster")
-		})
-	}
+	_, err := compose.Load(t.Context(), small(t, ""), "ring")
+	wantError(t, err, `"ring"`, "TOPOLOGY", "single, cluster")
 }
 
 func TestADirectoryThatIsNoCheckoutIsSaid(t *testing.T) {
 	dir := t.TempDir()
 	_, err := compose.Load(t.Context(), dir, "")
 	wantError(t, err, dir, "checkout", "--dir")
-	_, err = compose.Topologies(dir)
-	wantError(t, err, dir, "checkout")
-	_, err = compose.Running(t.Context(), dir)
-	wantError(t, err, dir, "checkout")
-	broken := small(t, "")
-	if err := os.WriteFile(broken+"/docker-compose.yml", []byte("services: ["), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	_, err = compose.Load(t.Context(), broken, "")
-	wantError(t, err, "compose: ")
-}
-
-func TestTopologiesAreInTheOrderOfTheWorkshop(t *testing.T) {
-	all, err := compose.Topologies(lab)
-	if want := []string{"single", "master-slave", "sentinel", "cluster"}; err != nil || !slices.Equal(all, want) {
-		t.Errorf("%v, %v; want %v", all, err, want)
-	}
 }
 
 func TestPortsAreSortedByNumberAndThoseOfDockersChoiceAreLeftOut(t *testing.T) {
@@ -103,43 +72,6 @@ func TestPortsAreSortedByNumberAndThoseOfDockersChoiceAreLeftOut(t *testing.T) {
 		if got := p.Published(service); got != at {
 			t.Errorf("%s is published at %q, want %q", service, got, at)
 		}
-	}
-}
-
-func TestAPortIsMovedByItsOwnVariableOrElseByThatOfItsGroup(t *testing.T) {
-	testenv.WithoutShell(t, lab)
-	p := load(t, lab, "")
-	for port, want := range map[int]string{
-		8000: "NGINX_PORT", 8080: "APP_1_PORT", 8090: "APP_2_PORT", 13306: "MYSQL_PORT",
-		6390: "REDIS_SINGLE_PORT", // which is in REDLOCK_PORTS' group, too
-		6391: "REDLOCK_PORTS", 6395: "REDLOCK_PORTS", 6404: "REDIS_PORTS", 26401: "SENTINEL_PORTS", 7106: "CLUSTER_PORTS",
-		4711: "", 639: "", 63901: "", 1: "",
-	} {
-		for range 20 { // the variables are in a map, whose order differs
-			if got := p.PortVariable(port); got != want {
-				t.Errorf("%d is moved by %q, want %q", port, got, want)
-				break
-			}
-		}
-	}
-}
-
-// A foreign variable with PORT in its name moves no port of ours.
-func TestOnlyVariablesOfTheFilesMoveAPort(t *testing.T) {
-	testenv.WithoutShell(t, lab)
-	for i := range 8 {
-		t.Setenv("SOMEBODYS_"+string(rune('A'+i))+"_PORT", "8000")
-		t.Setenv("SOMEBODYS_"+string(rune('A'+i))+"_PORTS", "639")
-	}
-	p := load(t, lab, "")
-	for port, want := range map[int]string{8000: "NGINX_PORT", 6391: "REDLOCK_PORTS", 6390: "REDIS_SINGLE_PORT"} {
-		if got := p.PortVariable(port); got != want {
-			t.Errorf("%d is moved by %q, want %q", port, got, want)
-		}
-	}
-	t.Setenv("NGINX_PORT", "8001")
-	if got := load(t, lab, "").PortVariable(8001); got != "NGINX_PORT" {
-		t.Errorf("a port that this shell moved is moved by %q", got)
 	}
 }
 

@@ -16,19 +16,6 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 )
 
-// State is the state of one service.
-type State struct {
-	Service string
-	State   string // running, exited, … as Docker says; missing: it has no container
-	Health  string // healthy, unhealthy, starting; empty: it has no health check
-	Reason  string // why it is not ready: the output of its last health check, or of its log; empty: it is ready
-}
-
-// Ready reports whether the service runs and passes its health check, if it has one.
-func (s State) Ready() bool {
-	return s.State == "running" && (s.Health == "healthy" || s.Health == "")
-}
-
 // container is a line of docker compose ps.
 type container struct {
 	Name, Service, State, Health string
@@ -36,49 +23,32 @@ type container struct {
 	Labels                       string
 }
 
-// Status returns the state of every service of the project, those that are not ready first. It does not contain services of another
-// topology.
-func (d Docker) Status(ctx context.Context) ([]State, error) {
+// ready reports whether the container runs and passes its health check, if it has one.
+func (c container) ready() bool {
+	return c.State == "running" && (c.Health == "healthy" || c.Health == "")
+}
+
+// Diagnosis returns a line for each service that is not ready: its name, its state, and the reason.
+func (d Docker) Diagnosis(ctx context.Context) (lines []string, err error) {
 	containers, err := d.containers(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var all []State
-	for name, service := range d.Files.Services {
-		if !Starts(service) {
-			continue
-		}
-		state := State{Service: name, State: "missing", Reason: "it has no container"}
-		if c, found := containers[name]; found {
-			state = State{Service: name, State: c.State, Health: c.Health}
-			if !state.Ready() {
-				state.Reason = d.reason(ctx, c)
+	for _, name := range slices.Sorted(maps.Keys(d.Files.Services)) {
+		c, found := containers[name]
+		switch {
+		case !Starts(d.Files.Services[name]) || c.ready():
+		case !found:
+			lines = append(lines, name+" is missing: it has no container")
+		default:
+			state := c.State
+			if state == "running" {
+				state = c.Health
 			}
+			lines = append(lines, fmt.Sprintf("%s is %s: %s", name, state, d.reason(ctx, c)))
 		}
-		all = append(all, state)
 	}
-	rank := map[bool]int{false: 0, true: 1}
-	slices.SortFunc(all, func(a, b State) int {
-		return cmp.Or(rank[a.Ready()]-rank[b.Ready()], strings.Compare(a.Service, b.Service))
-	})
-	return all, nil
-}
-
-// Diagnosis returns a line for each service that is not ready: its name, its state, and the reason.
-func (d Docker) Diagnosis(ctx context.Context) ([]string, error) {
-	states, err := d.Status(ctx)
-	var lines []string
-	for _, s := range states {
-		if s.Ready() {
-			continue
-		}
-		state := s.State
-		if s.State == "running" {
-			state = s.Health
-		}
-		lines = append(lines, fmt.Sprintf("%s is %s: %s", s.Service, state, s.Reason))
-	}
-	return lines, err
+	return lines, nil
 }
 
 // Claim returns an error if another checkout has made containers under the project's name: each up would take them from the other.
@@ -87,25 +57,27 @@ func (d Docker) Claim(ctx context.Context) error {
 	return err
 }
 
+// containers are those of the services, without those of docker compose run.
 func (d Docker) containers(ctx context.Context) (map[string]container, error) {
 	out, err := d.output(ctx, "compose", "ps", "--all", "--format", "json")
 	if err != nil {
 		return nil, err
 	}
-	lines, err := decode[container](out)
-	if err != nil {
-		return nil, fmt.Errorf("docker compose ps: %w", err)
-	}
 	byService := map[string]container{}
-	for _, c := range lines {
+	for decoder := json.NewDecoder(strings.NewReader(out)); ; {
+		var c container
+		if err := decoder.Decode(&c); errors.Is(err, io.EOF) {
+			return byService, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("docker compose ps: %w", err)
+		}
 		if err := d.ours(c); err != nil {
 			return nil, err
 		}
-		if !strings.Contains(c.Labels, "com.docker.compose.oneoff=True") { // of docker compose run
+		if !strings.Contains(c.Labels, "com.docker.compose.oneoff=True") {
 			byService[c.Service] = c
 		}
 	}
-	return byService, nil
 }
 
 // The directory from which Compose has made a container is one of its labels.
@@ -130,13 +102,11 @@ func (d Docker) ours(c container) error {
 // reason asks Docker why a container is not ready.
 func (d Docker) reason(ctx context.Context, c container) string {
 	seen := d.inspect(ctx, c.Name)
-	switch {
+	switch checks := seen.State.Health.Log; {
+	case c.State == "running" && len(checks) > 0:
+		return oneLine(checks[len(checks)-1].Output)
 	case c.State == "running":
-		return cmp.Or(seen.lastCheck(), "its first health check is still to come")
-	case c.State == "paused":
-		return "docker compose unpause " + c.Service + " lets it go on"
-	case c.State == "exited" && c.ExitCode == 0:
-		return "it was stopped"
+		return "its first health check is still to come"
 	case seen.State.OOMKilled:
 		return "it was killed because its memory limit was reached (out of memory)"
 	case seen.State.Error != "":
@@ -159,17 +129,9 @@ type inspected struct {
 
 func (d Docker) inspect(ctx context.Context, name string) (i inspected) {
 	if out, err := d.output(ctx, "inspect", "--format", "{{json .}}", name); err == nil {
-		_ = json.Unmarshal(out, &i)
+		_ = json.Unmarshal([]byte(out), &i)
 	}
 	return i
-}
-
-// lastCheck is the output of the latest health check.
-func (i inspected) lastCheck() string {
-	if log := i.State.Health.Log; len(log) > 0 {
-		return oneLine(log[len(log)-1].Output)
-	}
-	return ""
 }
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
@@ -180,18 +142,6 @@ func (d Docker) lastLine(ctx context.Context, name string) string {
 		return "It logged nothing."
 	}
 	return "Its last line: " + out
-}
-
-// Leftovers returns the services that have a container and do not belong to the project, such as those of another topology.
-func (d Docker) Leftovers(ctx context.Context) ([]string, error) {
-	containers, err := d.containers(ctx)
-	var all []string
-	for _, name := range slices.Sorted(maps.Keys(containers)) {
-		if service, known := d.Files.Services[name]; !known || service.GetScale() == 0 {
-			all = append(all, name)
-		}
-	}
-	return all, err
 }
 
 // Running returns the project of the containers: with the settings that the instances were told when they were made, such as the topology,
@@ -206,19 +156,14 @@ func Running(ctx context.Context, dir string) (*Project, error) {
 	if err != nil || len(containers) == 0 {
 		return nil, err
 	}
-	for _, instance := range []string{"app-1", "app-2"} {
-		c, found := containers[instance]
-		if !found {
-			continue
-		}
-		told := types.NewMapping(docker.inspect(ctx, c.Name).Config.Env)
-		settings := []string{"BACKENDS=" + told["LAB_BACKENDS"], "APP_INSTANCES=" + told["LAB_NODES"], "METRICS="}
-		if _, measured := containers["prometheus"]; measured {
-			settings[2] += "1"
-		}
-		if topology := told["LAB_TOPOLOGY"]; topology != "" {
-			return Load(ctx, dir, topology, settings...)
-		}
+	instance := docker.inspect(ctx, cmp.Or(containers["app-1"].Name, containers["app-2"].Name))
+	told := types.NewMapping(instance.Config.Env)
+	if told["LAB_TOPOLOGY"] == "" {
+		return project, nil
 	}
-	return project, nil
+	settings := []string{"BACKENDS=" + told["LAB_BACKENDS"], "APP_INSTANCES=" + told["LAB_NODES"], "METRICS="}
+	if _, measured := containers["prometheus"]; measured {
+		settings[2] += "1"
+	}
+	return Load(ctx, dir, told["LAB_TOPOLOGY"], settings...)
 }

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"strconv"
 	"strings"
 
 	"github.com/go-sql-driver/mysql"
@@ -31,30 +30,26 @@ var ErrNoBinlog = errors.New("changes: no binlog")
 
 // BinlogFile returns the file that the server writes to at the moment. [ErrNoBinlog] says what is missing.
 func BinlogFile(ctx context.Context, db *gorm.DB) (string, error) {
-	var now struct{ File string }
-	status := db.WithContext(ctx).Raw("SHOW BINARY LOG STATUS").Scan(&now).Error // MySQL from 8.2; since 8.4 the other name is unknown
-	if refusal := (*mysql.MySQLError)(nil); errors.As(status, &refusal) && refusal.Number == syntaxError {
-		status = db.WithContext(ctx).Raw("SHOW MASTER STATUS").Scan(&now).Error
+	const settings = "start the database with --log-bin --binlog-format=ROW --server-id=1"
+	var files []struct {
+		Name string `gorm:"column:Log_name"`
 	}
-	switch refusal := (*mysql.MySQLError)(nil); {
-	case errors.As(status, &refusal):
-		return "", fmt.Errorf("%w: %w: GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* lets the user read it", ErrNoBinlog, status)
-	case status != nil:
-		return "", answered(ctx, status)
-	case now.File == "":
-		return "", fmt.Errorf("%w: start the database with --log-bin --binlog-format=ROW --server-id=1", ErrNoBinlog)
+	err := db.WithContext(ctx).Raw("SHOW BINARY LOGS").Scan(&files).Error
+	if refusal := (*mysql.MySQLError)(nil); errors.As(err, &refusal) {
+		return "", fmt.Errorf("%w: %w: %s; GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* lets the user read it", ErrNoBinlog, err, settings)
 	}
 	var format struct{ Value string }
-	if err := db.WithContext(ctx).Raw("SHOW VARIABLES LIKE 'binlog_format'").Scan(&format).Error; err != nil {
+	if err == nil {
+		err = db.WithContext(ctx).Raw("SHOW VARIABLES LIKE 'binlog_format'").Scan(&format).Error
+	}
+	switch {
+	case err != nil:
 		return "", answered(ctx, err)
+	case format.Value != "" && format.Value != "ROW":
+		return "", fmt.Errorf("%w: the database has binlog_format=%s: %s", ErrNoBinlog, format.Value, settings)
 	}
-	if format.Value != "" && format.Value != "ROW" {
-		return "", fmt.Errorf("%w: the database has binlog_format=%s: start it with --binlog-format=ROW", ErrNoBinlog, format.Value)
-	}
-	return now.File, nil
+	return files[len(files)-1].Name, nil
 }
-
-const syntaxError = 1064 // ER_PARSE_ERROR
 
 // Follow implements [Source]. A position is a file, an offset behind a transaction, and when the file was made: binlog.000001:4@1795476511.
 // A server that lost its data writes files of the same names, and other changes up to the same offsets.
@@ -66,7 +61,7 @@ func (b Binlog) Follow(ctx context.Context, after string, tell func(Change) erro
 	at := position{file: b.File, offset: firstEvent}
 	if after != "" {
 		if at, err = parsePosition(after); err != nil {
-			return err
+			return fmt.Errorf("%w: %q: %w", ErrPosition, after, err)
 		}
 	}
 	events, end, err := b.dump(ctx, cfg, at)
@@ -96,27 +91,15 @@ type position struct {
 	made   uint32 // when the file was made, in seconds since 1970; 0: not known
 }
 
-func (p position) String() string {
-	if p.made == 0 {
-		return fmt.Sprintf("%s:%d", p.file, p.offset)
-	}
-	return fmt.Sprintf("%s:%d@%d", p.file, p.offset, p.made)
-}
+func (p position) String() string { return fmt.Sprintf("%s:%d@%d", p.file, p.offset, p.made) }
 
 func parsePosition(text string) (p position, err error) {
 	file, rest, _ := strings.Cut(text, ":")
-	offset, made, is := strings.Cut(rest, "@")
-	n, err := strconv.ParseUint(offset, 10, 32)
-	if err == nil && is {
-		var seconds uint64
-		seconds, err = strconv.ParseUint(made, 10, 32)
-		p.made = uint32(seconds)
+	p.file = file
+	if n, err := fmt.Sscanf(rest, "%d@%d", &p.offset, &p.made); n == 0 {
+		return p, err
 	}
-	if err != nil {
-		return p, fmt.Errorf("changes: the position %q is none: %w", text, err)
-	}
-	p.file, p.offset = file, uint32(n)
-	return p, nil
+	return p, nil // without the last number that is not known
 }
 
 const (
@@ -164,28 +147,24 @@ func (b Binlog) dump(ctx context.Context, cfg *mysql.Config, at position) (event
 	return bufio.NewReader(wire), end, nil
 }
 
-// packet reads the next event. The server sends it in parts of at most 16 MiB - 1, and before it a zero.
+// packet reads the next event, with a zero before it. A longer one has a row of 16 MiB, which is not read.
 func packet(from io.Reader) ([]byte, error) {
 	const longest = 1<<24 - 1
-	var whole []byte
-	for {
-		var header [4]byte // three bytes of length, and a number
-		if _, err := io.ReadFull(from, header[:]); err != nil {
-			return nil, err
-		}
-		length := int(header[0]) | int(header[1])<<8 | int(header[2])<<16
-		part := make([]byte, length)
-		if _, err := io.ReadFull(from, part); err != nil {
-			return nil, err
-		}
-		if whole = append(whole, part...); length < longest {
-			break
-		}
+	var header [4]byte // three bytes of length, and a number
+	if _, err := io.ReadFull(from, header[:]); err != nil {
+		return nil, err
+	}
+	length := int(header[0]) | int(header[1])<<8 | int(header[2])<<16
+	whole := make([]byte, length)
+	if _, err := io.ReadFull(from, whole); err != nil {
+		return nil, err
 	}
 	switch {
-	case len(whole) > 0 && whole[0] == 0:
+	case length == longest:
+		return nil, errors.New("an event has more than 16 MiB")
+	case length > 0 && whole[0] == 0:
 		return whole[1:], nil
-	case len(whole) > 9 && whole[0] == 0xff: // a code of two bytes, a state of six, and a sentence
+	case length > 9 && whole[0] == 0xff: // a code of two bytes, a state of six, and a sentence
 		return nil, &mysql.MySQLError{Number: binary.LittleEndian.Uint16(whole[1:]), Message: string(whole[9:])}
 	}
 	return nil, errors.New("the server sends no more")

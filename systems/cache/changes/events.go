@@ -65,12 +65,11 @@ func (r *reader) event(event []byte) error {
 	}
 	switch kind {
 	case rotateEvent:
-		offset := body.number(8)
-		if file := string(body.rest); !body.short && file == r.at.file {
-			r.at.offset = uint32(offset)
-		} else if !body.short {
-			r.at = position{file: file, offset: uint32(offset)}
+		offset, file := uint32(body.number(8)), string(body.rest)
+		if file != r.at.file {
+			r.at.made = 0
 		}
+		r.at.file, r.at.offset = file, offset
 	case formatEvent:
 		made := binary.LittleEndian.Uint32(event)
 		if r.at.made != 0 && r.at.made != made {
