@@ -88,8 +88,8 @@ func TestABurstOfOnesOwn(t *testing.T) {
 	if other := second.until("burst-run", "v1 shows"); other != ended {
 		t.Error("two tabs see different results")
 	}
-	history.until("burst-history", "v1 · none: 1 × run at ", "1 × value of the article at 5 %, 1 × guess at 100 %",
-		"v3 · Redis lock: 1 × run at 100 %")
+	history.until("burst-history", "v1 · none</th>", "<td>34 of 666</td><td>600 of 600</td>",
+		"v3 · Redis lock</th><td>600 of 600</td>")
 	if _, page := get(t, base+"/ui/burst"); !all(page, []string{
 		"You guessed 600 in the last run. The counter of v1 showed", "That is more than a tenth", "instance-1</a>", "(no zookeeper)",
 		`value="600"`,

@@ -220,7 +220,7 @@ func TestANewClassKnowsNothingOfTheBurstsBefore(t *testing.T) {
 	s.burstEnded(burstOf(s), nil)
 	send(t, leads, http.MethodPost, base+"/ui/burst/show", nil, nil)
 	if text := s.board.get(burstRun, viewer{}) + s.board.get("burst-history", viewer{}); !strings.Contains(text, "1 of 1 guesses") ||
-		!strings.Contains(text, "1 × guess") {
+		!strings.Contains(text, "<td>3 of 20</td></tr>") {
 		t.Errorf("the guesses are not shown: %s", text)
 	}
 	ended := burstOf(s)

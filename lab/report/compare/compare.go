@@ -23,58 +23,27 @@ type Cell struct {
 	By    []string // ids of experiments; none: the benchmark, or a fact
 }
 
-// Lock is one lock with all its cells.
-type Lock struct {
-	Facts
-
-	P50, P99, Alone            Cell // uncontended; Alone is against v3
-	Burst, ToV3, Bare, Library Cell
-	Requests                   Cell
-	Rate, OfLimit, Jain, Even  Cell // sustained; Even is Jain's index over the processes
-	Dead, Gap, Minority        Cell
-	Violated                   Cell
-}
-
-// Comparison is all locks, and what the cells are from.
+// Comparison is what the cells of the locks are from.
 type Comparison struct {
-	Locks  []Lock
 	bench  Bench
+	runs   []lab.Saved
 	matrix matrix.Matrix
 }
 
 // Of compares the locks by saved runs of experiments and by the file of the benchmark.
 func Of(all []lab.Experiment, runs []lab.Saved, b Bench) Comparison {
-	c := Comparison{bench: b, matrix: matrix.Of(all, runs)}
-	for _, f := range facts {
-		l := Lock{Facts: f}
-		c.speed(&l)
-		l.Dead = timed(runs, lab.NextGrant, f.Version)
-		l.Gap = Cell{Text: "no leader"}
-		if f.Leader != "" {
-			l.Gap = timed(runsOf(runs, f.Leader), lab.NoGrant, f.Version)
-		}
-		if l.Minority = minority(runs, f.Version); !l.Minority.Known && f.Leader == "" && f.Single {
-			l.Minority = Cell{Text: "one server"}
-		}
-		l.Violated = c.violated(f.Version)
-		c.Locks = append(c.Locks, l)
-	}
-	return c
+	return Comparison{bench: b, runs: runs, matrix: matrix.Of(all, runs)}
 }
 
-// speed fills in what the benchmark says.
-func (c Comparison) speed(l *Lock) {
-	b := c.bench
-	l.P50 = measured("%s µs")(b.Median(alone, l.Bench, benchfile.WaitP50))
-	l.P99 = measured("%s µs")(b.Median(alone, l.Bench, benchfile.WaitP99))
-	l.Alone = measured("%s")(b.Ratio(alone, l.Bench, "ours", benchfile.WaitP50))
-	l.Requests = measured("%s")(b.Median(alone, l.Bench, benchfile.Commands))
-	l.Burst, l.ToV3 = c.burst(l.Bench), measured("%s")(b.Ratio(together, l.Bench, "ours", benchfile.Seconds))
-	l.Bare, l.Library = c.burst(l.Facts.Bare), c.burst(l.Facts.Library)
-	l.Rate = measured("%s")(b.Median(sustained, l.Bench, benchfile.Rate))
-	l.OfLimit = measured("%s")(b.Ratio(sustained, l.Bench, "limit", benchfile.Rate))
-	l.Jain = measured("%s")(b.Median(sustained, l.Bench, benchfile.Jain))
-	l.Even = measured("%s")(b.Median(sustained, l.Bench, benchfile.JainProcesses))
+// dead is how long the key of a holder that has died stays locked.
+func (c Comparison) dead(f Facts) Cell { return timed(c.runs, lab.NextGrant, f.Version) }
+
+// gap is how long nobody is granted the lock after the death of its leader.
+func (c Comparison) gap(f Facts) Cell {
+	if f.Leader == "" {
+		return Cell{Text: "no leader"}
+	}
+	return timed(runsOf(c.runs, f.Leader), lab.NoGrant, f.Version)
 }
 
 // burst is how long a row took for a burst. Where no run served all waiters, it says how many were served.
@@ -131,12 +100,12 @@ func tests(run lab.Saved, variant, version string) bool {
 }
 
 // minority is what the side of a partition without the majority answers, and how often the lock had two holders then.
-func minority(runs []lab.Saved, version string) Cell {
-	for _, run := range runs {
+func (c Comparison) minority(f Facts) Cell {
+	for _, run := range c.runs {
 		if run.Judgement.Void {
 			continue
 		}
-		granted, refused, twice, trials := answers(run, version)
+		granted, refused, twice, trials := answers(run, f.Version)
 		if granted+refused == 0 {
 			continue
 		}
@@ -149,6 +118,9 @@ func minority(runs []lab.Saved, version string) Cell {
 			c.Text += fmt.Sprintf("; two holders in %.0f of %d set-ups", twice, trials)
 		}
 		return c
+	}
+	if f.Leader == "" && f.Single {
+		return Cell{Text: "one server"}
 	}
 	return Cell{Text: notTested}
 }
@@ -179,11 +151,11 @@ func answers(run lab.Saved, version string) (granted, refused, twice float64, tr
 }
 
 // violated lists the anomalies under which the lock was violated.
-func (c Comparison) violated(version string) Cell {
+func (c Comparison) violated(f Facts) Cell {
 	var names, by []string
 	whole := 0
 	for _, anomaly := range c.matrix.Anomalies {
-		switch cell := c.matrix.Cell(version, anomaly); cell.State {
+		switch cell := c.matrix.Cell(f.Version, anomaly); cell.State {
 		case matrix.Violated:
 			names, by = append(names, anomaly), append(by, cell.Shown[0].Experiment)
 		case matrix.NoViolation:

@@ -30,31 +30,58 @@ func (c Comparison) all() []Part {
 	onBackends := []string{alone, together, sustained}
 	return []Part{
 		{"benchmark", c.origin(), true, onBackends},
-		{"speed", c.table(
-			[]string{
-				"lock and unlock, median", "p99", "lock and unlock, × v3", "burst of 666", "burst, × v3", "bare", "library", "work",
-			},
-			func(l Lock) []Cell {
-				library := l.Library
-				if l.Facts.Library != "" {
-					library.Text += " (" + l.Facts.Library + ")"
-				}
-				return []Cell{l.P50, l.P99, l.Alone, l.Burst, l.ToV3, l.Bare, library, l.Requests}
-			},
-		), true, onBackends},
-		{"fairness", c.table(
-			[]string{"sections per second", "of a run without a lock", "Jain, waiters", "Jain, processes"},
-			func(l Lock) []Cell { return []Cell{l.Rate, l.OfLimit, l.Jain, l.Even} },
-		), true, onBackends},
-		{"failure", c.table(
-			[]string{
-				"a dead holder's key stays locked", "time without a grant after the leader's death", "the minority side answers",
-				"anomalies with a violation",
-			},
-			func(l Lock) []Cell { return []Cell{l.Dead, l.Gap, l.Minority, l.Violated} },
-		), false, nil},
+		{"speed", c.speed(), true, onBackends},
+		{"fairness", locks([]column{
+			{"sections per second", c.median(sustained, "%s", benchfile.Rate)},
+			{"of a run without a lock", c.ratio(sustained, "limit", benchfile.Rate)},
+			{"Jain, waiters", c.median(sustained, "%s", benchfile.Jain)},
+			{"Jain, processes", c.median(sustained, "%s", benchfile.JainProcesses)},
+		}), true, onBackends},
+		{"failure", locks([]column{
+			{"a dead holder's key stays locked", c.dead},
+			{"time without a grant after the leader's death", c.gap},
+			{"the minority side answers", c.minority},
+			{"anomalies with a violation", c.violated},
+		}), false, nil},
 		{"libraries", c.origin() + "\n" + c.libraries(), true, []string{librariesAlone, librariesBurst, libraries}},
 	}
+}
+
+// column is a column of a table of the locks.
+type column struct {
+	name string
+	cell func(Facts) Cell
+}
+
+// speed is the table of what the benchmark says of a lock and of a burst.
+func (c Comparison) speed() string {
+	library := func(f Facts) Cell {
+		cell := c.burst(f.Library)
+		if f.Library != "" {
+			cell.Text += " (" + f.Library + ")"
+		}
+		return cell
+	}
+	return locks([]column{
+		{"lock and unlock, median", c.median(alone, "%s µs", benchfile.WaitP50)},
+		{"p99", c.median(alone, "%s µs", benchfile.WaitP99)},
+		{"lock and unlock, × v3", c.ratio(alone, "ours", benchfile.WaitP50)},
+		{"burst of 666", func(f Facts) Cell { return c.burst(f.Bench) }},
+		{"burst, × v3", c.ratio(together, "ours", benchfile.Seconds)},
+		{"bare", func(f Facts) Cell { return c.burst(f.Bare) }},
+		{"library", library},
+		{"work", c.median(alone, "%s", benchfile.Commands)},
+	})
+}
+
+// median is that of a lock's runs under a workload.
+func (c Comparison) median(workload, format string, of benchfile.Figure) func(Facts) Cell {
+	return func(f Facts) Cell { return measured(format)(c.bench.Median(workload, f.Bench, of)) }
+}
+
+// ratio is a lock's median against that of another row.
+func (c Comparison) ratio(workload, to string, of benchfile.Figure) func(Facts) Cell {
+	return func(f Facts) Cell { return measured("%s")(c.bench.Ratio(workload, f.Bench, to, of)) }
 }
 
 // origin says where the speed is from.
@@ -65,13 +92,21 @@ func (c Comparison) origin() string {
 	return fmt.Sprintf("`make bench` on %s, tree `%s`. Machine: %s.\n", c.bench.Date, c.bench.Stamp, c.bench.Machine)
 }
 
-// table has a row for each lock.
-func (c Comparison) table(columns []string, row func(Lock) []Cell) string {
-	var rows [][]string
-	for _, l := range c.Locks {
-		rows = append(rows, cells(l.Name(), row(l)))
+// locks is a table with a row for each lock.
+func locks(columns []column) string {
+	var names []string
+	for _, column := range columns {
+		names = append(names, column.name)
 	}
-	return table("lock", columns, rows)
+	var rows [][]string
+	for _, f := range facts {
+		var all []Cell
+		for _, column := range columns {
+			all = append(all, column.cell(f))
+		}
+		rows = append(rows, cells(f.Name(), all))
+	}
+	return table("lock", names, rows)
 }
 
 // table has text in all of its columns: a figure is often followed by words.

@@ -6,42 +6,17 @@ import (
 	"strings"
 	"time"
 
-	"locklab/lab"
 	"locklab/lab/history"
 )
 
-// fewest is the number of writes from which a counter is shown over time.
+// fewest is the number of writes from which a counter is shown over time, and of loads from which they are.
 const fewest = 20
 
-// The measures of a chart, in its own units.
-const (
-	chartWidth  = 760
-	chartHeight = 260
-	chartLeft   = 46
-	chartRight  = 600 // the rest is for words
-	chartTop    = 14
-	chartBottom = 226
-)
-
-// burstChart shows what many clients wrote to one counter: each value when it was written, beside the number of writes confirmed until
-// then. Without a loss the two are one line.
-type burstChart struct {
-	Key                string
-	Confirmed          string // a path
-	Once, Twice        string // paths: values that were written once, and more often
-	EndY, FinalY       int
-	EndText, FinalText string
-	LossY, LossHeight  int
-	LossMiddle         int
-	LossText           string
-	Says               string
-	YTicks, XTicks     []tick
-	chart
+// newChart is an empty chart of a trial, with the time to the right. The rest of its width is for words.
+func newChart(name string, span time.Duration, height float64) (p *plot, x, y axis) {
+	p = &plot{Class: "chart", Width: 760, Height: height + 48, Name: name}
+	return p, axis{high: float64(span), from: 46, to: 600}, axis{from: height + 14, to: 14}
 }
-
-type chart struct{ Width, Height, Left, Right, Top, Bottom int }
-
-var frame = chart{chartWidth, chartHeight, chartLeft, chartRight, chartTop, chartBottom}
 
 type counter struct {
 	writes []history.Event
@@ -50,7 +25,8 @@ type counter struct {
 	ended  bool // it was read at the end
 }
 
-func bursts(events []history.Event) (all []burstChart) {
+// bursts draws each counter that many writes were confirmed of.
+func bursts(events []history.Event) (all []*plot) {
 	by := make(map[string]*counter)
 	var keys []string
 	for _, e := range events {
@@ -77,248 +53,119 @@ func bursts(events []history.Event) (all []burstChart) {
 	return all
 }
 
-func (c *counter) burst(key string) burstChart {
+// burst shows what many clients wrote to one counter: each value when it was written, beside the number of writes confirmed until then.
+// Without a loss the two are one line.
+func (c *counter) burst(key string) *plot {
 	began, span := c.writes[0].At, time.Duration(1)
 	highest := max(int64(len(c.writes)), c.final)
 	for _, w := range c.writes {
 		span, highest = max(span, w.At-began), max(highest, w.Value)
 	}
-	x := func(at time.Duration) int { return chartLeft + int((chartRight-chartLeft)*max(0, at-began)/span) }
-	y := func(value int64) int {
-		return chartBottom - int(float64(chartBottom-chartTop)*float64(max(0, value))/float64(highest))
-	}
-	b := burstChart{Key: key, chart: frame}
-	confirmed, once, twice := path{fmt.Sprintf("M%d %d", chartLeft, chartBottom)}, path(nil), path(nil)
+	p, x, y := newChart(key+" over time", span, 212)
+	y.high = float64(highest)
+	p.rows(x, y, []axisTick{{0, "0"}, {float64(highest / 2), fmt.Sprint(highest / 2)}, {float64(highest), fmt.Sprint(highest)}})
+	p.below(x, y.from, timeTicks(span))
+	confirmed, once, twice := route{fmt.Sprintf("M%v %v", x.from, y.from)}, route(nil), route(nil)
 	repeated := 0
 	for i, w := range c.writes {
-		confirmed.add("L%d %d", x(w.At), y(int64(i+1)))
+		at, value := x.at(float64(w.At-began)), y.at(float64(w.Value))
+		confirmed.add("L%.0f %.0f", at, y.at(float64(i+1)))
 		if c.times[w.Value] > 1 {
 			repeated++
-			twice.add("M%d %dl5 5m0-5l-5 5", x(w.At)-2, y(w.Value)-2)
-			continue
+			twice.add("M%.0f %.0fl5 5m0-5l-5 5", at-2, value-2)
+		} else {
+			once.add("M%.0f %.0fh0", at, value)
 		}
-		once.add("M%d %dh0", x(w.At), y(w.Value))
 	}
-	b.Confirmed, b.Once, b.Twice = confirmed.String(), once.String(), twice.String()
-	b.YTicks = []tick{{y(0), "0"}, {y(highest / 2), fmt.Sprint(highest / 2)}, {y(highest), fmt.Sprint(highest)}}
-	b.XTicks = timeTicks(chartLeft, span)
-	b.Says = fmt.Sprintf("%s of %s were confirmed", number(len(c.writes), "write"), key)
-	b.ends(c, y)
+	p.draw("confirmed", confirmed, "M1 12 25 2", "writes confirmed so far")
+	p.draw("once", once, "M13 7h0", "the value of a write")
+	p.draw("twice", twice, "M10 4l6 6m0-6l-6 6", "a value that was written more than once")
+	p.Says = fmt.Sprintf("%s of %s were confirmed", number(len(c.writes), "write"), key) + c.ends(p, x, y)
 	if repeated > 0 {
-		b.Says += fmt.Sprintf("; %d of them wrote a value that another write wrote, too", repeated)
+		p.Says += fmt.Sprintf("; %d of them wrote a value that another write wrote, too", repeated)
 	}
-	b.Says += "."
-	return b
+	p.Says += "."
+	p.Caption = p.Says
+	return p
 }
 
-// path is the steps of a path. Hundreds of events stand at a few places: each step is drawn once.
-type path []string
+// route is the steps of a path. Hundreds of events stand at a few places: each step is drawn once.
+type route []string
 
-func (p *path) add(format string, at ...any) {
-	if step := fmt.Sprintf(format, at...); !slices.Contains(*p, step) {
-		*p = append(*p, step)
+func (r *route) add(format string, at ...any) {
+	if step := fmt.Sprintf(format, at...); !slices.Contains(*r, step) {
+		*r = append(*r, step)
 	}
 }
 
-func (p path) String() string { return strings.Join(p, "") }
-
-func timeTicks(left int, span time.Duration) []tick {
-	return []tick{{left, "0 ms"}, {(left + chartRight) / 2, milliseconds(span/2) + " ms"}, {chartRight, milliseconds(span) + " ms"}}
+// draw draws a route, if there is one, and explains it.
+func (p *plot) draw(class string, r route, key, text string) {
+	if len(r) > 0 {
+		p.path(class, "%s", strings.Join(r, ""))
+		p.Keys = append(p.Keys, plotKey{class, key, text})
+	}
 }
 
-func (b *burstChart) ends(c *counter, y func(int64) int) {
+// ends shows at the right edge where the counter ends, beside what was confirmed, and says it.
+func (c *counter) ends(p *plot, x, y axis) string {
 	n := int64(len(c.writes))
-	b.EndY, b.EndText = y(n), fmt.Sprintf("%d confirmed", n)
+	at, words := y.at(float64(n)), x.to+22
 	if !c.ended {
-		return
+		p.text("end", words, at+4, fmt.Sprintf("%d confirmed", n))
+		return ""
 	}
-	b.Says += fmt.Sprintf(", and it ends at %d", c.final)
-	b.FinalY, b.FinalText = y(c.final), fmt.Sprintf("ends at %d", c.final)
-	if lost := n - c.final; lost > 0 {
-		b.LossY, b.LossHeight, b.LossText = b.EndY, b.FinalY-b.EndY, fmt.Sprintf("%d lost", lost)
-		b.LossMiddle = (b.EndY + b.FinalY) / 2
-		b.Says += fmt.Sprintf(": %d are lost", lost)
-	} else {
-		b.EndText, b.FinalText = "", fmt.Sprintf("all %d are there", c.final)
+	final, says := y.at(float64(c.final)), fmt.Sprintf(", and it ends at %d", c.final)
+	if c.final >= n {
+		p.text("end", words, final+4, fmt.Sprintf("all %d are there", c.final))
+		return says
 	}
+	p.bar("loss", x.to, final, 14, final-at)
+	p.text("loss-text", words, (at+final)/2+4, fmt.Sprintf("%d lost", n-c.final))
+	p.text("end", words, at+4, fmt.Sprintf("%d confirmed", n))
+	p.text("end", words, final+4, fmt.Sprintf("ends at %d", c.final))
+	return says + fmt.Sprintf(": %d are lost", n-c.final)
 }
 
-// waits shows how long clients waited for a lock, over time, and how many grants there were.
-type waits struct {
-	chart
-	Rows   []waitRow
-	Grants []bar
-	GrantY int
-	Per    string // the time of one bar of the grants, and the most grants in one
-	XTicks []tick
-	Says   string
-}
-
-type waitRow struct {
-	Name, Text string
-	Y          int // of its floor
-	Stalks     string
-}
-
-const (
-	waitHeight = 46 // of a row
-	waitBins   = 40
-	waitRows   = 12 // more are drawn as one
-)
-
-// worthDrawing is the number of grants from which the waits are drawn.
-const worthDrawing = 8
-
-// waiting returns the waits of a trial; nil where there were few grants.
-func waiting(events []history.Event) *waits {
-	asked := make(map[string]bool)
+// loadsOver shows how many loads reached the database, over the time of a trial; nil where there were few. Where time passes in steps, a bar
+// is what happens between two of them.
+func loadsOver(events []history.Event) *plot {
+	const bars = 40
+	var at, borders []time.Duration
 	for _, e := range events {
-		asked[e.Owner] = asked[e.Owner] || e.Kind == history.Request
+		switch {
+		case e.Name == history.Load && e.Timeline == "database": // and not that of an actor
+			at = append(at, e.At)
+		case e.Name == history.TimePasses:
+			borders = append(borders, e.At)
+		}
 	}
-	holds := slices.DeleteFunc(history.Holders(events), func(h history.Holder) bool { return !asked[h.Owner] })
-	if len(holds) < worthDrawing {
+	if len(at) < fewest {
 		return nil
 	}
-	began, ended, longest := holds[0].Requested, time.Duration(0), time.Duration(1)
-	by := make(map[string][]history.Holder)
-	var names []string
-	for _, h := range holds {
-		began, ended, longest = min(began, h.Requested), max(ended, h.Granted), max(longest, h.Granted-h.Requested)
-		if by[h.Timeline] == nil {
-			names = append(names, h.Timeline)
-		}
-		by[h.Timeline] = append(by[h.Timeline], h)
-	}
-	slices.SortStableFunc(names, numerically)
-	if len(names) > waitRows {
-		all := fmt.Sprintf("all %d", len(names))
-		names, by = []string{all}, map[string][]history.Holder{all: holds}
-	}
-	span := max(1, ended-began)
-	x := func(at time.Duration) int { return waitLeft + int((chartRight-waitLeft)*(at-began)/span) }
-	w := &waits{chart: frame}
-	w.Left = waitLeft
-	for i, name := range names {
-		w.Rows = append(w.Rows, newWaitRow(name, chartTop+(i+1)*waitHeight, by[name], x, longest))
-	}
-	w.GrantY = chartTop + (len(names)+1)*waitHeight
-	w.count(holds, x, span)
-	w.Bottom, w.Height = w.GrantY, w.GrantY+32
-	w.XTicks = timeTicks(waitLeft, span)
-	w.Says = fmt.Sprintf("%s; the longest wait was %s ms, the median %s ms.",
-		number(len(holds), "grant"), milliseconds(longest), milliseconds(median(holds)))
-	return w
-}
-
-const waitLeft = 110
-
-// short cuts the name of a row of a chart, whose left margin is fixed.
-func short(text string, n int) string {
-	if runes := []rune(text); len(runes) > n {
-		return string(runes[:n-1]) + "…"
-	}
-	return text
-}
-
-func newWaitRow(name string, floor int, holds []history.Holder, x func(time.Duration) int, longest time.Duration) waitRow {
-	row := waitRow{Name: short(name, longName), Y: floor}
-	most := time.Duration(0)
-	for _, h := range holds {
-		wait := h.Granted - h.Requested
-		most = max(most, wait)
-		row.Stalks += fmt.Sprintf("M%d %dv%d", x(h.Granted), floor, -max(1, int((waitHeight-8)*wait/longest)))
-	}
-	row.Text = fmt.Sprintf("%d ×, longest %s ms", len(holds), milliseconds(most))
-	return row
-}
-
-func (w *waits) count(holds []history.Holder, x func(time.Duration) int, span time.Duration) {
-	var bins [waitBins]int
-	most, room := 1, chartRight-waitLeft
-	for _, h := range holds {
-		i := min(waitBins-1, (x(h.Granted)-waitLeft)*waitBins/room)
-		bins[i]++
-		most = max(most, bins[i])
-	}
-	for i, n := range bins {
-		if height := (waitHeight - 8) * n / most; n > 0 {
-			w.Grants = append(w.Grants, bar{X: waitLeft + i*room/waitBins, Y: w.GrantY - height, Width: room/waitBins - 1, Height: height})
+	began, span := events[0].At, max(1, events[len(events)-1].At-events[0].At)
+	per, ticks := "a moment", []axisTick{{0, "moment 1"}, {float64(span), fmt.Sprint(len(borders) + 1)}}
+	if len(borders) < 2 {
+		per, ticks, borders = milliseconds(span/bars)+" ms", timeTicks(span), nil
+		for i := range time.Duration(bars - 1) {
+			borders = append(borders, began+span*(i+1)/bars)
 		}
 	}
-	w.Per = fmt.Sprintf("≤ %d in %s ms", most, milliseconds(span/waitBins))
-}
-
-func median(holds []history.Holder) time.Duration {
-	all := make([]time.Duration, 0, len(holds))
-	for _, h := range holds {
-		all = append(all, h.Granted-h.Requested)
+	counts, most := make([]int, len(borders)+1), 0
+	for _, t := range at {
+		i, _ := slices.BinarySearch(borders, t)
+		counts[i]++
+		most = max(most, counts[i])
 	}
-	slices.Sort(all)
-	return all[(len(all)-1)/2]
-}
-
-// measured holds the measurements of one unit, side by side.
-type measured struct {
-	Unit string
-	Rows []measuredRow
-	Says string
-}
-
-// measuredRow is one way of doing something, in one variant: the median, and each measurement.
-type measuredRow struct {
-	Way   string
-	Value int64
-	Text  string // the value, formatted
-	Width int    // of the bar
-	Each  []int  // x of each measurement; nil: there is only one
-
-	values []int64 // sorted
-}
-
-const barRoom = 400
-
-// measures shows the measurements of a run, over all trials, by unit and way.
-func measures(r lab.Record) (all []measured) {
-	measurements := r.Measures()
-	variants, timelines := make(map[string]bool), make(map[string]bool)
-	for _, m := range measurements {
-		variants[m.Variant], timelines[m.Timeline] = true, true
+	p, x, _ := newChart("Loads of the database over time", span, 120)
+	const bottom, highest = 134, 120
+	p.path("timeline", "M%v %vH%v", x.from, bottom, x.to)
+	width := (x.to - x.from) / float64(len(counts))
+	for i, n := range counts {
+		p.bar("amount", x.from+float64(i)*width, bottom, width-1, highest*float64(n)/float64(most))
 	}
-	for _, m := range measurements {
-		if len(all) == 0 || all[len(all)-1].Unit != m.Label() {
-			all = append(all, measured{Unit: m.Label()})
-		}
-		way := m.Variant + " · " + m.Timeline
-		switch {
-		case len(variants) == 1 || m.Variant == m.Timeline:
-			way = m.Timeline
-		case len(timelines) == 1:
-			way = m.Variant
-		}
-		last := &all[len(all)-1]
-		last.Rows = append(last.Rows, measuredRow{Way: way, Value: m.Median(), Text: m.Text(m.Median()), values: m.Values})
-	}
-	for i := range all {
-		all[i].scale()
-	}
-	return all
-}
-
-// scale makes the bars as long as their values.
-func (m *measured) scale() {
-	longest := int64(1)
-	for _, r := range m.Rows {
-		longest = max(longest, slices.Max(r.values))
-	}
-	length := func(v int64) int { return int(float64(max(0, v)) / float64(longest) * barRoom) }
-	for i := range m.Rows {
-		r := &m.Rows[i]
-		r.Width = length(r.Value)
-		if len(r.values) > 1 {
-			for _, v := range r.values {
-				r.Each = append(r.Each, length(v))
-			}
-		}
-		m.Says += fmt.Sprintf("%s: %s %s. ", r.Way, r.Text, m.Unit)
-	}
+	p.text("end", x.to+8, bottom, fmt.Sprintf("≤ %d in %s", most, per))
+	p.below(x, bottom, ticks)
+	p.Says = fmt.Sprintf("%s reached the database; at most %d in %s.", number(len(at), "load"), most, per)
+	p.Caption, p.Keys = p.Says, []plotKey{{"amount", "M4 14h8v-12h-8zM14 14h8v-8h-8z", "loads that reached the database, over time"}}
+	return p
 }

@@ -3,6 +3,7 @@ package html
 import (
 	"fmt"
 	"io"
+	"strings"
 )
 
 // Written is a value that an instance wrote to the counter of a burst.
@@ -11,56 +12,29 @@ type Written struct {
 	Value    int64
 }
 
-// climb is how the counter of a burst went. Its height is fixed and its width is not, so it has no text inside.
-type climb struct {
-	chart
-	Lines []climbLine
-	Says  string
-}
-
-// climbLine is the largest value so far of an instance.
-type climbLine struct {
-	Style int
-	Path  string
-
-	top    int64
-	cx, cy int // of the newest cell
-}
-
-// Measures of a climb, in its own units. A line goes from cell to cell of the grid: a burst may have thousands of values.
-const (
-	climbWidth  = 120
-	climbHeight = 80
-	climbStyles = 2 // of instances; more of them look alike
-)
-
 // Climb writes a plot of the largest value so far that each instance wrote, over the views that were confirmed. Beside them is a line from
 // 0 to users: a counter that grows by one with each answer. A line above it has values whose answers came late. A version whose lines end
-// below it has lost views.
+// below it has lost views. A line goes from cell to cell of a grid, because a burst may have thousands of values.
 func Climb(w io.Writer, users int, writes []Written) error {
-	c := climb{chart: chart{Width: climbWidth, Height: climbHeight}}
+	p := &plot{Class: "climb", Width: 120, Height: 80, Stretched: true}
+	x, y := axis{high: float64(users), to: p.Width}, axis{high: float64(users), from: p.Height}
+	p.path("confirmed", "M0 %vL%v 0", p.Height, p.Width)
+	var lines []route
+	var highest []int64
 	largest := int64(0)
 	for i, wrote := range writes {
-		for len(c.Lines) <= wrote.Instance {
-			c.Lines = append(c.Lines, climbLine{Style: len(c.Lines) % climbStyles})
+		for len(lines) <= wrote.Instance {
+			lines, highest = append(lines, nil), append(highest, 0)
 		}
-		largest = max(largest, wrote.Value)
-		c.Lines[wrote.Instance].add((i+1)*climbWidth/users, wrote.Value, users)
+		top := max(highest[wrote.Instance], wrote.Value)
+		highest[wrote.Instance], largest = top, max(largest, top)
+		lines[wrote.Instance].add("%.0f %.0f", x.at(float64(i+1)), y.at(float64(top)))
 	}
-	c.Says = fmt.Sprintf("%s of %d confirmed, and the largest value is %d", number(len(writes), "view"), users, largest)
-	return pages.ExecuteTemplate(w, "climb", c)
-}
-
-func (l *climbLine) add(x int, value int64, users int) {
-	l.top = max(l.top, value)
-	y := climbHeight - int(l.top)*climbHeight/users
-	switch {
-	case l.Path == "":
-		l.Path = fmt.Sprintf("M%d %d", x, y)
-	case x != l.cx || y != l.cy:
-		l.Path += fmt.Sprintf("L%d %d", x, y)
-	default:
-		return
+	for i, line := range lines {
+		if len(line) > 0 {
+			p.path(fmt.Sprint("wrote-", i%2), "M%s", strings.Join(line, "L")) // more than two instances look alike
+		}
 	}
-	l.cx, l.cy = x, y
+	p.Says = fmt.Sprintf("%s of %d confirmed, and the largest value is %d", number(len(writes), "view"), users, largest)
+	return pages.ExecuteTemplate(w, "chart", p)
 }

@@ -4,61 +4,59 @@ import (
 	"bytes"
 	"fmt"
 	"html/template"
-	"math"
 	"strings"
 
 	"locklab/lab"
 )
 
-// curve shows two measurements of a variant, one over the other. Both scales are logarithmic.
-type curve struct {
-	chart
-	XUnit, YUnit   string
-	XTicks, YTicks []tick
-	Line           string  // a path through the points of it
-	Points         []point // of the line
-	Others         []point // with which the line is compared
-	Says, Caption  string
-}
-
-type point struct {
-	X, Y int
-	Text string
-}
-
-var curveFrame = chart{Width: chartWidth, Height: 330, Left: chartLeft, Right: 680, Top: 28, Bottom: 278}
-
-// curveOf returns the curve of a run; nil where the experiment has none, or the run no line.
-func curveOf(run lab.Saved) *curve {
+// curveOf draws two measurements of a variant, one over the other; nil where the experiment has no curve, or the run no line. Both scales are
+// logarithmic.
+func curveOf(run lab.Saved) *plot {
 	defined := run.Experiment.Curve
 	points := defined.Points(run.Record)
 	var xs, ys []int64
+	compared := 0
 	for _, p := range points {
 		xs, ys = append(xs, p.X.Median()), append(ys, p.Y.Median())
-	}
-	c := &curve{chart: curveFrame}
-	x, y := newScale(xs, c.Left, c.Right), newScale(ys, c.Bottom, c.Top)
-	for _, p := range points {
-		drawn := point{x.at(p.X.Median()), y.at(p.Y.Median()), p.Timeline}
-		c.Says += fmt.Sprintf("%s: %s %s, %s %s. ", p.Timeline, p.X.Text(p.X.Median()), p.X.Label(), p.Y.Text(p.Y.Median()), p.Y.Label())
 		if p.Timeline == defined.Compared {
-			c.Others = append(c.Others, drawn)
-			continue
+			compared++
 		}
-		drawn.Text = strings.TrimPrefix(p.Timeline, defined.Line+" ")
-		c.Line += fmt.Sprintf("%s%d %d", map[bool]string{true: "M", false: "L"}[c.Line == ""], drawn.X, drawn.Y)
-		c.Points = append(c.Points, drawn)
 	}
-	if len(c.Points) < 2 {
+	if len(points)-compared < 2 {
 		return nil
 	}
-	c.XUnit, c.YUnit = points[0].X.Label(), points[0].Y.Label()
-	c.XTicks, c.YTicks = x.ticks(points[0].X), y.ticks(points[0].Y)
-	c.Caption = fmt.Sprintf("Medians of the trials; both scales are logarithmic. The line joins: %s.", defined.Line)
-	if len(c.Others) > 0 {
-		c.Caption += fmt.Sprintf(" A point in the shaded corner would be better in both than: %s.", defined.Compared)
+	xUnit, yUnit := points[0].X.Label(), points[0].Y.Label()
+	p := &plot{Class: "chart", Width: 760, Height: 330, Name: yUnit + " over " + xUnit}
+	x, xTicks := logarithmic(xs, points[0].X, 46, 680)
+	y, yTicks := logarithmic(ys, points[0].Y, 278, 28)
+	p.rows(x, y, yTicks)
+	p.columns(x, y, xTicks)
+	p.text("unit", 6, y.to-12, yUnit)
+	p.text("x-unit", x.to, y.from+38, xUnit)
+	var line route
+	for i, of := range points {
+		p.Says += fmt.Sprintf("%s: %s %s, %s %s. ", of.Timeline, of.X.Text(xs[i]), xUnit, of.Y.Text(ys[i]), yUnit)
+		if cx, cy := tenth(x.at(float64(xs[i]))), tenth(y.at(float64(ys[i]))); of.Timeline == defined.Compared {
+			p.path("corner", "M%v %vH%vV%vH%[1]vz", x.from, cy, cx, y.from)
+		} else {
+			line = append(line, fmt.Sprintf("%v %v", cx, cy))
+		}
 	}
-	return c
+	p.path("curve", "M%s", strings.Join(line, "L"))
+	for i, of := range points {
+		if cx, cy := x.at(float64(xs[i])), y.at(float64(ys[i])); of.Timeline == defined.Compared {
+			p.dot("other", cx, cy, 6)
+			p.text("other-text", cx+9, cy-7, of.Timeline)
+		} else {
+			p.dot("point", cx, cy, 4.5)
+			p.text("", cx+8, cy-6, strings.TrimPrefix(of.Timeline, defined.Line+" "))
+		}
+	}
+	p.Caption = fmt.Sprintf("Medians of the trials; both scales are logarithmic. The line joins: %s.", defined.Line)
+	if compared > 0 {
+		p.Caption += fmt.Sprintf(" A point in the shaded corner would be better in both than: %s.", defined.Compared)
+	}
+	return p
 }
 
 // CurveSVG returns the curve of a run as a picture for another page, as [SVG] does. It is nil when there is none.
@@ -67,54 +65,36 @@ func CurveSVG(run lab.Saved) ([]byte, error) {
 	if c == nil {
 		return nil, nil
 	}
+	c.Style = template.CSS(preferred() + drawingStyle + chartStyle)
 	var text bytes.Buffer
-	err := pages.ExecuteTemplate(&text, "curve-picture", struct {
-		*curve
-		Style template.CSS
-	}{c, template.CSS(preferred() + drawingStyle + chartStyle)})
+	err := pages.ExecuteTemplate(&text, "curve-picture", c)
 	return bytes.Map(printable, text.Bytes()), err
 }
 
-// scale is logarithmic, from its first step to its last.
-type scale struct {
-	steps    []int64 // 1, 2, 5, 10, …
-	from, to int
-}
-
-// newScale is a scale for values from 1 to 10¹⁷; others are at its ends.
-func newScale(values []int64, from, to int) scale {
+// logarithmic is an axis for values from 1 to 10¹⁷, with its ticks 1, 2, 5, 10, …
+func logarithmic(values []int64, of lab.Measured, from, to float64) (axis, []axisTick) {
 	const most = 1e17
 	lowest, highest := int64(most), int64(1)
 	for _, v := range values {
 		lowest, highest = min(lowest, max(1, v)), max(highest, min(v, most))
 	}
-	s := scale{from: from, to: to}
-	for decade := int64(1); decade <= most; decade *= 10 {
-		for _, step := range []int64{decade, 2 * decade, 5 * decade} {
-			if 2*step <= lowest {
-				s.steps = nil
+	var ticks []axisTick
+	for decade := int64(1); len(ticks) < 2 || ticks[len(ticks)-1].value < float64(highest); decade *= 10 {
+		for _, v := range []int64{decade, 2 * decade, 5 * decade} {
+			if 2*v <= lowest {
+				ticks = nil
 			}
-			if s.steps = append(s.steps, step); step >= highest && len(s.steps) > 1 {
-				return s
+			if n := len(ticks); n < 2 || ticks[n-1].value < float64(highest) {
+				ticks = append(ticks, axisTick{float64(v), withoutZeros(of.Text(v))})
 			}
 		}
 	}
-	return s
+	return axis{ticks[0].value, ticks[len(ticks)-1].value, from, to, true}, ticks
 }
 
-func (s scale) at(v int64) int {
-	first, last := math.Log(float64(s.steps[0])), math.Log(float64(s.steps[len(s.steps)-1]))
-	part := min(1, (math.Log(float64(max(1, v)))-first)/(last-first))
-	return s.from + int(math.Round(part*float64(s.to-s.from)))
-}
-
-func (s scale) ticks(m lab.Measured) (all []tick) {
-	for _, step := range s.steps {
-		text := m.Text(step)
-		if strings.Contains(text, ".") {
-			text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
-		}
-		all = append(all, tick{s.at(step), text})
+func withoutZeros(text string) string {
+	if strings.Contains(text, ".") {
+		return strings.TrimRight(strings.TrimRight(text, "0"), ".")
 	}
-	return all
+	return text
 }

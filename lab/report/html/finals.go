@@ -1,57 +1,41 @@
 package html
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"slices"
 	"strconv"
-	"strings"
 
 	"locklab/lab/burst"
 	"locklab/versions"
 )
 
-// finals is a plot of the final values of bursts: a row for each version, from 0 to what the counter is without a loss.
-type finals struct {
-	chart
-	Rows   []finalsRow
-	XTicks []tick
-	Says   string
-}
-
-// finalsRow is a version.
+// finalsRow has the final values of a version.
 type finalsRow struct {
 	Name                   string
-	Y                      int
-	Earlier, Newest        []final // runs
 	Runs, Article, Guesses []final
+
+	newest int // of the runs: from here on they are of the newest
 }
 
 // final is the final value of a counter, and what it is without a loss. So runs with different users compare.
 type final struct{ Value, Of int64 }
 
-// X is where it is drawn.
-func (f final) X() int {
-	return finalsLeft + int((finalsRight-finalsLeft)*max(0, min(f.Value, f.Of))/max(1, f.Of))
-}
-
-func (f final) percent() string { return fmt.Sprintf("%d %%", f.Value*100/max(1, f.Of)) }
-
-const (
-	finalsHeight = 46 // of a row
-	finalsLeft   = 30
-	finalsRight  = 530
-)
+func (f final) part() float64 { return float64(f.Value) / float64(max(1, f.Of)) }
 
 // Finals writes a plot of the final values of runs, the newest last, beside those that the article reports, and the same as a table.
 // guesses are what people expected of the version guessed before the newest run.
 func Finals(w io.Writer, runs []*burst.Results, guessed string, guesses []int64) error {
-	p := finals{chart: chart{Width: 560, Left: finalsLeft, Right: finalsRight}}
+	var rows []finalsRow
 	for _, v := range versions.All() {
-		row := finalsRow{Name: v.Name + " · " + v.Title, Y: (len(p.Rows)+1)*finalsHeight - 12}
-		for i, r := range runs {
-			row.add(r, v.Name, i == len(runs)-1)
+		row := finalsRow{Name: v.Name + " · " + v.Title}
+		for _, r := range runs {
+			row.newest = len(row.Runs)
+			for _, views := range r.Pageview {
+				if views.Version == v.Name {
+					row.Runs = append(row.Runs, final{views.Final, int64(r.Users)})
+				}
+			}
 		}
 		if row.Runs == nil {
 			continue
@@ -64,46 +48,45 @@ func Finals(w io.Writer, runs []*burst.Results, guessed string, guesses []int64)
 				row.Guesses = append(row.Guesses, final{n, int64(runs[len(runs)-1].Users)})
 			}
 		}
-		p.Rows, p.Says = append(p.Rows, row), p.Says+row.says()
+		rows = append(rows, row)
 	}
-	p.Bottom = len(p.Rows) * finalsHeight
-	p.Height = p.Bottom + 34
-	for percent := int64(0); percent <= 100; percent += 25 {
-		p.XTicks = append(p.XTicks, tick{final{percent, 100}.X(), final{percent, 100}.percent()})
-	}
-	return pages.ExecuteTemplate(w, "finals", p)
+	return pages.ExecuteTemplate(w, "finals", map[string]any{"Plot": plotFinals(rows), "Rows": rows})
 }
 
-// add adds what a run has of a version.
-func (row *finalsRow) add(r *burst.Results, version string, newest bool) {
-	for _, views := range r.Pageview {
-		if views.Version != version {
-			continue
+// plotFinals has a row for each version, from 0 to what the counter is without a loss.
+func plotFinals(rows []finalsRow) *plot {
+	const rowHeight = 46
+	bottom := float64(len(rows) * rowHeight)
+	p := &plot{
+		Class: "chart finals", Width: 560, Height: bottom + 34, Name: "Final values",
+		Says: "The final values of each version. The table below has them.", Caption: "The final value, in percent of what it is without a loss.",
+		Keys: []plotKey{
+			{"newest", circle(13, 7, 5), "the newest run"}, {"earlier", circle(13, 7, 4.5), "an earlier run"},
+			{"article", "M6 7l7-7 7 7-7 7z", "the value that the article reports"}, {"guess", "M13 2v9", "a guess before the newest run"},
+		},
+	}
+	x := axis{high: 1, from: 30, to: 530}
+	var ticks []axisTick
+	for percent := 0; percent <= 100; percent += 25 {
+		ticks = append(ticks, axisTick{float64(percent) / 100, fmt.Sprintf("%d %%", percent)})
+	}
+	p.columns(x, axis{from: bottom, to: 6}, ticks)
+	for i, row := range rows {
+		y := float64((i+1)*rowHeight - 12)
+		p.path("timeline", "M%v %vH%v", x.from, y, x.to)
+		p.text("", x.from, y-12, row.Name)
+		for _, f := range row.Guesses {
+			p.path("guess", "M%v %vv9", tenth(x.at(f.part())), y)
 		}
-		f := final{views.Final, int64(r.Users)}
-		if row.Runs = append(row.Runs, f); newest {
-			row.Newest = append(row.Newest, f)
-		} else {
-			row.Earlier = append(row.Earlier, f)
+		for _, f := range row.Article {
+			p.path("article", "M%v %vl7-7 7 7-7 7z", tenth(x.at(f.part())-7), y)
+		}
+		for _, f := range row.Runs[:row.newest] {
+			p.dot("earlier", x.at(f.part()), y, 4.5)
+		}
+		for _, f := range row.Runs[row.newest:] {
+			p.dot("newest", x.at(f.part()), y, 5)
 		}
 	}
-}
-
-func (row *finalsRow) says() string {
-	all := []string{spread(row.Runs, "run"), spread(row.Article, "value of the article"), spread(row.Guesses, "guess")}
-	all = slices.DeleteFunc(all, func(text string) bool { return text == "" })
-	return row.Name + ": " + strings.Join(all, ", ") + ". "
-}
-
-// spread says how many values there are, and the lowest and the highest.
-func spread(all []final, what string) string {
-	if len(all) == 0 {
-		return ""
-	}
-	compare := func(a, b final) int { return cmp.Compare(a.Value*b.Of, b.Value*a.Of) }
-	low, high := slices.MinFunc(all, compare).percent(), slices.MaxFunc(all, compare).percent()
-	if low != high {
-		low += " to " + high
-	}
-	return fmt.Sprintf("%d × %s at %s", len(all), what, low)
+	return p
 }

@@ -34,8 +34,8 @@ type run struct {
 	Bare     bool   // its record is not at hand, so that only its own report draws it
 	Verdict  verdict
 	Variants []variant
-	Measures []measured
-	Curve    *curve
+	Measured lab.Measurements
+	Curve    *plot
 }
 
 // Earlier reports whether the page has runs that it does not draw.
@@ -56,9 +56,8 @@ type variant struct {
 	Short   bool   // the run's own report draws it, and this page does not
 	Trial   string // which one is drawn, and why
 	Picture *drawing
-	Bursts  []burstChart
-	Waits   *waits
-	Loads   *loads
+	Bursts  []*plot
+	Loads   *plot
 	Shown   []history.Event // the evidence, with the time since the trial began
 	Took    time.Duration
 }
@@ -66,14 +65,14 @@ type variant struct {
 func newPage(title string, whole bool, saved ...lab.Saved) page {
 	p := page{Title: title, Whole: whole, Shapes: shapes}
 	for _, s := range saved {
-		r := run{Saved: s, Open: !whole, Verdict: verdictOf(s.Judgement.Verdict), Measures: measures(s.Record), Curve: curveOf(s)}
+		r := run{Saved: s, Open: !whole, Verdict: verdictOf(s.Judgement.Verdict), Measured: s.Record.Measurements(), Curve: curveOf(s)}
 		r.Bare = s.Record.Experiment == ""
 		telling := telling(s.Judgement.Variants)
 		for i, j := range s.Judgement.Variants {
 			v := variant{VariantJudgement: j, Verdict: styled(outcome.Variant(j)), Took: s.Record.TookBy(j.Name), Telling: telling[i]}
 			v.Short = whole && !v.Telling
 			if !v.Short {
-				v.draw(s.Record, whole, len(r.Measures) > 0)
+				v.draw(s.Record, whole)
 			}
 			r.Variants = append(r.Variants, v)
 		}
@@ -108,7 +107,7 @@ func telling(variants []lab.VariantJudgement) []bool {
 }
 
 // draw draws the trial that shows most.
-func (v *variant) draw(r lab.Record, whole, measured bool) {
+func (v *variant) draw(r lab.Record, whole bool) {
 	trial, why := r.Telling(v.VariantJudgement)
 	events := history.Of(r.Events, v.Name, trial)
 	if len(events) == 0 {
@@ -122,9 +121,6 @@ func (v *variant) draw(r lab.Record, whole, measured bool) {
 	v.Picture = draw(events, v.Violation, f)
 	v.Bursts = bursts(events)
 	v.Loads = loadsOver(events)
-	if measured {
-		v.Waits = waiting(events)
-	}
 	v.Shown = nil
 	for _, e := range v.Evidence {
 		e.At -= events[0].At

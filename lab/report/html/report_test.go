@@ -264,14 +264,10 @@ func TestNothingRecorded(t *testing.T) {
 
 func TestHundredsOfEvents(t *testing.T) {
 	page := render(t, made(history.Counter, views(666, 19)...))
-	wants(t, page, "666 writes of pview were confirmed, and it ends at 36: 630 are lost; 665 of them wrote a value",
-		"630 lost", `class="twice"`, "80 of 1333 events are drawn")
+	wants(t, page, "80 of 1333 events are drawn", `class="twice"`)
 	if testenv.Whole.Runs() && len(page) > 200_000 {
 		t.Errorf("the page has %d bytes", len(page))
 	}
-	kept := render(t, made(history.Counter, views(666, 1)...))
-	wants(t, kept, "all 666 are there", `class="once"`, `d="M46 226L`, `L600 14"`) // its line goes from corner to corner
-	lacks(t, kept, `class="twice" d="M4`, " lost<")
 }
 
 // Of many timelines those of the violation are drawn, and the server.
@@ -304,13 +300,6 @@ func TestMeasures(t *testing.T) {
 		for _, v := range []int64{value + 50, value - 1, value} { // the median is shown
 			events = append(events, lab.Count.Of("commands per acquisition").Event(way, v))
 		}
-		for n := range 5 {
-			owner := fmt.Sprint(way, n)
-			for _, kind := range []history.Kind{history.Request, history.Grant, history.Release, history.Released} {
-				events = append(events, history.Event{Timeline: way, Owner: owner, Key: "k", Kind: kind})
-			}
-		}
 	}
-	wants(t, render(t, made(history.Exclusion, events...)), "commands per acquisition", "spin: 900 commands", "subscribe: 300 commands",
-		"15 grants; the longest wait was 1.0 ms", "grants over time")
+	wants(t, render(t, made(history.Exclusion, events...)), ">commands per acquisition</th>", "<td>spin</td><td class=\"n\">900 (899 to 950)</td>")
 }

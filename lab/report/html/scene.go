@@ -20,7 +20,7 @@ var inScene = format{room: 1 << 20, events: 32, scene: true}
 // runs down, and a screen reader reads it.
 type scene struct {
 	Drawing *drawing
-	Views   *viewsDrawing
+	Views   *plot
 	Down    down
 }
 
@@ -30,8 +30,7 @@ func Scene(w io.Writer, events []history.Event, found *history.Violation, tokens
 		return nil
 	}
 	if all := smallBurst(events); all != nil {
-		d := drawViews(all)
-		return pages.ExecuteTemplate(w, "scene", scene{Views: d, Down: d.down(all)})
+		return pages.ExecuteTemplate(w, "scene", scene{Views: plotViews(all), Down: viewsDown(all)})
 	}
 	f := inScene
 	f.grows, f.tokens = found == nil, tokens
@@ -246,27 +245,6 @@ func (c *canvas) lockOf(name string, x int) string {
 	return ""
 }
 
-// viewsDrawing has a bar for each view of a small burst, below the instance that counted it. A bar says what it read and wrote.
-type viewsDrawing struct {
-	Width, Height int
-	Columns       []viewsColumn
-	Twice         int // views that wrote a number which another one had written
-	All           int
-}
-
-// viewsColumn are the views of an instance.
-type viewsColumn struct {
-	Name string
-	X, Y int
-	Bars []viewBar
-}
-
-// viewBar is a view, from the moment at which it was sent to its answer.
-type viewBar struct {
-	bar
-	view
-}
-
 // view is a view that was answered.
 type view struct {
 	Instance string
@@ -278,16 +256,8 @@ type view struct {
 // Text is what it did. The counter of a view is what it has read, plus one.
 func (v view) Text() string { return fmt.Sprintf("read %d, wrote %d", v.Value-1, v.Value) }
 
-// Measures of the drawing of views.
-const (
-	viewsWidth  = 820
-	viewsRow    = 21
-	viewsHead   = 24
-	viewsGap    = 40
-	leastBar    = 150 // for its text
-	fewestViews = 12
-	mostViews   = 40
-)
+// A burst is small with so many views.
+const fewestViews, mostViews = 12, 40
 
 // smallBurst are the views of a burst that are few enough to be drawn, sorted by their numbers; nil: there is none.
 func smallBurst(events []history.Event) (all []view) {
@@ -308,49 +278,59 @@ func smallBurst(events []history.Event) (all []view) {
 	return all
 }
 
-// drawViews draws a small burst.
-func drawViews(all []view) *viewsDrawing {
-	d := &viewsDrawing{Width: viewsWidth, All: len(all)}
-	from, to := all[0].Sent, all[0].At
-	var names []string
+// instancesOf are the names of those that have answered views.
+func instancesOf(all []view) (names []string) {
 	for _, v := range all {
-		from, to = min(from, v.Sent), max(to, v.At)
-		if names = append(names, v.Instance); v.Twice {
-			d.Twice++
-		}
+		names = append(names, v.Instance)
 	}
 	slices.SortFunc(names, numerically)
-	names = slices.Compact(names)
-	width := (viewsWidth - viewsGap*(len(names)-1)) / len(names)
-	x := func(at time.Duration) int { return int(time.Duration(width) * (at - from) / max(1, to-from)) }
+	return slices.Compact(names)
+}
+
+// plotViews has a bar for each view of a small burst, below the instance that counted it. A bar says what it read and wrote.
+func plotViews(all []view) *plot {
+	const head, row, gap, leastBar = 24, 21, 40, 150 // the least is for its text
+	names, twice := instancesOf(all), 0
+	p := &plot{Class: "fits", Width: 820, Caption: "a bar: from the moment at which a view was sent to its answer"}
+	width := (p.Width - gap*float64(len(names)-1)) / float64(len(names))
+	from, to := all[0].Sent, all[0].At
+	for _, v := range all {
+		from, to = min(from, v.Sent), max(to, v.At)
+	}
 	for i, name := range names {
-		column := viewsColumn{Name: name, X: i * (width + viewsGap), Y: viewsHead - 9}
+		left, y := float64(i)*(width+gap), float64(head)
+		x := axis{low: float64(from), high: float64(to), from: left, to: left + width}
+		p.text("instance", left, head-9, name)
 		for _, v := range all {
 			if v.Instance != name {
 				continue
 			}
+			class, text := "hold", "wrote"
+			if v.Twice {
+				class, text, twice = "loss", "wrote shows", twice+1
+			}
 			least := min(leastBar, width)
-			begins := min(x(v.Sent), width-least)
-			y := viewsHead + len(column.Bars)*viewsRow
-			column.Bars = append(column.Bars, viewBar{bar{
-				X: column.X + begins, Y: y, Width: max(least, x(v.At)-begins), Height: viewsRow - 4,
-			}, v})
-			d.Height = max(d.Height, y+viewsRow)
+			begins := min(x.at(float64(v.Sent)), x.to-least)
+			p.bar(class, begins, y+row-4, max(least, x.at(float64(v.At))-begins), row-4)
+			p.text(text, begins+6, y+13, v.Text())
+			y += row
 		}
-		d.Columns = append(d.Columns, column)
+		p.Height = max(p.Height, y)
 	}
-	return d
+	if twice > 0 {
+		says := fmt.Sprintf("wrote a number that another view had written: %d of %d", twice, len(all))
+		p.Keys = []plotKey{{"loss", "M1 1h24v12h-24z", says}}
+	}
+	return p
 }
 
-// down lists a small burst.
-func (d viewsDrawing) down(all []view) (of down) {
-	for _, c := range d.Columns {
-		of.Names = append(of.Names, c.Name)
-	}
+// viewsDown lists a small burst.
+func viewsDown(all []view) down {
+	d := down{Names: instancesOf(all)}
 	for _, v := range all {
-		cells := make([]downCell, len(of.Names))
-		cells[slices.Index(of.Names, v.Instance)].Text = v.Text()
-		of.Rows = append(of.Rows, downRow{Cells: cells, Shows: v.Twice})
+		cells := make([]downCell, len(d.Names))
+		cells[slices.Index(d.Names, v.Instance)].Text = v.Text()
+		d.Rows = append(d.Rows, downRow{Cells: cells, Shows: v.Twice})
 	}
-	return of
+	return d
 }

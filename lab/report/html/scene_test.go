@@ -163,21 +163,14 @@ func small(instances int) (events []history.Event) {
 // views are lost. With many instances the bars still stand in their columns.
 func TestASmallBurstHasABarForEachView(t *testing.T) {
 	for _, instances := range []int{1, 2, 6} {
-		d := drawViews(smallBurst(small(instances)))
-		if d.Twice != 10 || d.All != 20 || len(d.Columns) != instances {
-			t.Errorf("%d instances: %+v", instances, d)
+		all := smallBurst(small(instances))
+		p := plotViews(all)
+		if p.count("hold") != 10 || p.count("loss") != 10 || p.count("instance") != instances {
+			t.Errorf("%d instances: %+v", instances, p.Marks)
 		}
-		for i, c := range d.Columns {
-			for j, b := range c.Bars {
-				if next := i + 1; b.X < c.X || next < len(d.Columns) && b.X+b.Width > d.Columns[next].X || b.X+b.Width > d.Width {
-					t.Errorf("%d instances: the bar %+v leaves its column", instances, b)
-				}
-				if j > 0 && b.Value < c.Bars[j-1].Value {
-					t.Errorf("%d instances: %d stands below %d", instances, b.Value, c.Bars[j-1].Value)
-				}
-			}
-		}
-		down := rows(d.down(smallBurst(small(instances))))
+		p.Says, p.Name = "the table", "the burst"
+		fits(t, p)
+		down := rows(viewsDown(all))
 		marked := func(row int) bool { return strings.HasSuffix(down[row], "!") }
 		if len(down) != 20 || !marked(1) || marked(0) || !strings.Contains(down[2], "read 1, wrote 2") {
 			t.Errorf("%d instances: %q", instances, down)

@@ -22,69 +22,52 @@ const (
 	letters, lettersWide         = 10, 64 // so many of the smaller letters are so wide
 )
 
-// serversDrawing is the picture of the servers.
-type serversDrawing struct {
-	Width, Height int
-	Titles        []caption
-	Boxes         []serverBox
-	Lines         []serverLine
-}
+// box is where a server stands in the picture.
+type box struct{ x, y, width, height float64 }
 
-// serverBox is a server in the picture.
-type serverBox struct {
-	X, Y, Width, Height int
-	Class               string // holds, or off; empty: neither
-	Name, State         string
-	Off                 bool
-	Below               bool // the state stands below the name, which leaves no place beside it
-	Texts               []caption
-}
-
-// serverLine joins two servers.
-type serverLine struct {
-	Path, Class string
+// serversPlot is the picture of the servers, with the place of each.
+type serversPlot struct {
+	plot
+	at map[string]box
 }
 
 // Servers writes a picture of servers: their connections, the master of each replica, and the instance that holds a lock. Its height
 // depends on the number of servers only, so that nothing below it moves while masters change.
-func Servers(w io.Writer, p *watch.Picture) error {
-	d := serversDrawing{Width: serversWidth}
-	masters, others := columnsOf(p)
-	d.title(balancerX, 0, "Balancer")
-	d.title(instanceX, 0, "Instances")
-	d.title(masterX, 0, "Redis, "+p.Topology)
-	if len(p.Redis) > 1 {
-		d.title(replicaX, 0, "Replicas")
+func Servers(w io.Writer, of *watch.Picture) error {
+	p := &serversPlot{at: make(map[string]box)}
+	p.Class, p.Width, p.Says = "servers", serversWidth, "The servers as a picture. The list below it says the same."
+	masters, others := columnsOf(of)
+	p.title(balancerX, 0, "Balancer")
+	p.title(instanceX, 0, "Instances")
+	p.title(masterX, 0, "Redis, "+of.Topology)
+	if len(of.Redis) > 1 {
+		p.title(replicaX, 0, "Replicas")
 	}
-	at := make(map[string]serverBox)
-	add := func(b serverBox, of string) {
-		d.Boxes, at[of] = append(d.Boxes, b), b
-	}
-	balancer := serverBox{X: balancerX, Y: titleHeight, Width: balancerWidth, Height: boxHeight, Name: "round robin"}
-	balancer.below(strings.TrimPrefix(p.Balancer, "http://127.0.0.1"))
-	d.Boxes = append(d.Boxes, balancer)
-	for i, b := range p.Instances {
-		add(plainBox(b, instanceX, titleHeight+i*(boxHeight+boxGap), instanceWidth, strings.TrimPrefix(b.Addr, "127.0.0.1")), b.Name)
+	balancer := box{balancerX, titleHeight, balancerWidth, boxHeight}
+	p.frame("server", balancer, "round robin", strings.TrimPrefix(of.Balancer, "http://127.0.0.1"))
+	for i, b := range of.Instances {
+		at := box{instanceX, titleHeight + float64(i)*(boxHeight+boxGap), instanceWidth, boxHeight}
+		p.server(b, at, strings.TrimPrefix(b.Addr, "127.0.0.1"))
 	}
 	for i, b := range masters {
-		add(masterBox(b, titleHeight+i*(masterHeight+boxGap)), b.Name)
+		p.server(b, box{masterX, titleHeight + float64(i)*(masterHeight+boxGap), masterWidth, masterHeight}, linesOf(b)...)
 	}
 	for i, b := range others {
-		add(plainBox(b, replicaX, titleHeight+i*(boxHeight+boxGap), replicaWidth, behind(b)), b.Name)
+		p.server(b, box{replicaX, titleHeight + float64(i)*(boxHeight+boxGap), replicaWidth, boxHeight}, behind(b))
 	}
-	d.join(p, balancer, masters, others, at)
-	below := d.row(titleHeight+tallest(p), "Sentinels", p.Sentinels, named)
-	d.Height = d.row(below, "Independent nodes of RedLock, for v4", p.RedLock, holding)
-	return pages.ExecuteTemplate(w, "servers-picture", d)
+	p.join(of, balancer, masters, others)
+	below := p.row(titleHeight+tallest(of), "Sentinels", of.Sentinels, named)
+	p.Height = p.row(below, "Independent nodes of RedLock, for v4", of.RedLock, holding)
+	return pages.ExecuteTemplate(w, "chart", p.plot)
 }
 
 // tallest is the height of the columns, whatever server is in which.
-func tallest(p *watch.Picture) int {
+func tallest(p *watch.Picture) float64 {
 	first := 1 // masters, of those that run
 	if p.Topology == "cluster" {
 		first = len(p.Redis) / 2
 	}
-	return max((first+1)*(masterHeight+boxGap), len(p.Redis)*(boxHeight+boxGap), len(p.Instances)*(boxHeight+boxGap))
+	return float64(max((first+1)*(masterHeight+boxGap), len(p.Redis)*(boxHeight+boxGap), len(p.Instances)*(boxHeight+boxGap)))
 }
 
 // named is the master that a sentinel names.
@@ -128,55 +111,68 @@ func columnsOf(p *watch.Picture) (masters, others []watch.Box) {
 	return masters, others
 }
 
-func (d *serversDrawing) title(x, y int, text string) {
-	d.Titles = append(d.Titles, caption{X: x, Y: y + titleHeight - boxInset, Text: text})
-}
+func (p *serversPlot) title(x, y float64, text string) { p.text("title", x, y+titleHeight-boxInset, text) }
 
 // row adds servers side by side below y, and returns where the next row begins.
-func (d *serversDrawing) row(y int, title string, all []watch.Box, text func(watch.Box) string) int {
+func (p *serversPlot) row(y float64, title string, all []watch.Box, text func(watch.Box) string) float64 {
 	if len(all) == 0 {
 		return y
 	}
-	d.title(balancerX, y, title)
-	width := (serversWidth-2)/len(all) - boxGap
+	p.title(balancerX, y, title)
+	width := float64((serversWidth-2)/len(all) - boxGap)
 	for i, b := range all {
-		d.Boxes = append(d.Boxes, plainBox(b, balancerX+i*(width+boxGap), y+titleHeight, width, text(b)))
+		p.server(b, box{balancerX + float64(i)*(width+boxGap), y + titleHeight, width, boxHeight}, text(b))
 	}
 	return y + titleHeight + boxHeight + boxGap
 }
 
-// plainBox is a server with one line of text, or with its state there if it does not run.
-func plainBox(b watch.Box, x, y, width int, text string) serverBox {
-	s := serverBox{X: x, Y: y, Width: width, Height: boxHeight, Name: b.Name, State: string(b.State), Off: b.State != watch.Runs}
-	if s.Off {
-		s.Class, s.Below = "off", true
-		return s
+// server draws a server with some lines, or with its state in their place if it does not run.
+func (p *serversPlot) server(b watch.Box, at box, lines ...string) {
+	p.at[b.Name] = at
+	switch {
+	case b.State != watch.Runs:
+		p.frame("server off", at, b.Name)
+		p.text("state off", at.x+boxInset, at.y+lineBelow+rowLine, string(b.State))
+		return
+	case len(b.Locks) > 0:
+		p.frame("server holds", at, b.Name, lines...)
+	default:
+		p.frame("server", at, b.Name, lines...)
 	}
-	if len(b.Locks) > 0 {
-		s.Class = "holds"
+	state := string(b.State)
+	if b.Role == "master" {
+		state = "master · " + state
 	}
-	s.below(text)
-	return s
+	p.text("state", at.x+at.width-boxInset, at.y+lineBelow+1, state)
 }
 
-// masterBox is a server that grants locks, with the first of them.
-func masterBox(b watch.Box, y int) serverBox {
-	s := plainBox(b, masterX, y, masterWidth, "")
-	s.Height, s.Below = masterHeight, false
-	if b.Role == "master" {
-		s.State = "master · " + s.State
-	}
+// linesOf says what a server that grants locks has: the first of them, or else its slots, or its address.
+func linesOf(b watch.Box) []string {
 	switch {
 	case len(b.Locks) > 0:
 		l := b.Locks[0]
-		s.below(l.Key + " → " + l.Holder())
-		s.below(lockLine(l, len(b.Locks)-1))
+		return []string{l.Key + " → " + l.Holder(), lockLine(l, len(b.Locks)-1)}
 	case b.Slots != "":
-		s.below("slots " + b.Slots)
-	default:
-		s.below(b.Addr)
+		return []string{"slots " + b.Slots}
 	}
-	return s
+	return []string{b.Addr}
+}
+
+// frame draws a box with a name and lines of text, each cut to its width.
+func (p *serversPlot) frame(class string, at box, name string, lines ...string) {
+	const r = 6 // of its corners
+	p.path(class, "M%v %[2]vh%[3]va%[5]v %[5]v 0 0 1 %[5]v %[5]vv%[4]va%[5]v %[5]v 0 0 1 -%[5]v %[5]vh-%[3]va%[5]v %[5]v 0 0 1 -%[5]v -%[5]v"+
+		"v-%[4]va%[5]v %[5]v 0 0 1 %[5]v -%[5]vz", at.x+r, at.y, at.width-2*r, at.height-2*r, r)
+	p.text("name", at.x+boxInset, at.y+lineBelow+1, name)
+	for i, line := range lines {
+		most := (int(at.width) - 2*boxInset) * letters / lettersWide
+		if len([]rune(line)) > most+1 {
+			line = string([]rune(line)[:most]) + "…"
+		}
+		if line != "" {
+			p.text("", at.x+boxInset, at.y+lineBelow+float64(i+1)*rowLine, line)
+		}
+	}
 }
 
 const lastDigits = 1_000_000 // of a token, which is long
@@ -205,54 +201,43 @@ func behind(b watch.Box) string {
 	return fmt.Sprintf("%d bytes behind", b.Behind)
 }
 
-// below adds a line of text, cut to the width of the box.
-func (s *serverBox) below(text string) {
-	if text == "" {
-		return
-	}
-	if most := (s.Width - 2*boxInset) * letters / lettersWide; len([]rune(text)) > most+1 {
-		text = string([]rune(text)[:most]) + "…"
-	}
-	s.Texts = append(s.Texts, caption{X: s.X + boxInset, Y: s.Y + lineBelow + (len(s.Texts)+1)*rowLine, Text: text})
-}
-
 // join draws the connections of the balancer, the instances, the masters, and their replicas. The line of the holder of a lock is strong.
-func (d *serversDrawing) join(p *watch.Picture, balancer serverBox, masters, others []watch.Box, at map[string]serverBox) {
-	for _, i := range p.Instances {
+func (p *serversPlot) join(of *watch.Picture, balancer box, masters, others []watch.Box) {
+	for _, i := range of.Instances {
 		if i.State == watch.Runs {
-			d.line(balancer, at[i.Name], "sends", false)
+			p.line(balancer, p.at[i.Name], "sends", false)
 		}
 		for _, m := range masters {
 			holds := slices.ContainsFunc(m.Locks, func(l watch.Lock) bool { return l.By == i.Name })
 			switch {
 			case holds:
-				d.line(at[i.Name], at[m.Name], "held", true)
+				p.line(p.at[i.Name], p.at[m.Name], "held", true)
 			case m.State == watch.Runs && i.State == watch.Runs:
-				d.line(at[i.Name], at[m.Name], "sends", false)
+				p.line(p.at[i.Name], p.at[m.Name], "sends", false)
 			}
 		}
 	}
 	for _, r := range others {
-		if from, is := at[r.Follows]; is && r.Role == "replica" {
+		if from, is := p.at[r.Follows]; is && r.Role == "replica" {
 			class := "copies"
 			if !r.Linked {
 				class = "copies down"
 			}
-			d.line(from, at[r.Name], class, true)
+			p.line(from, p.at[r.Name], class, true)
 		}
 	}
 }
 
 // line joins the right side of a box with the left side of another.
-func (d *serversDrawing) line(from, to serverBox, class string, arrow bool) {
-	x1, y1, x2, y2 := from.X+from.Width, from.Y+from.Height/2, to.X, to.Y+to.Height/2
-	if to.X <= from.X { // a replica of a replica
+func (p *serversPlot) line(from, to box, class string, arrow bool) {
+	x1, y1, x2, y2 := from.x+from.width, from.y+from.height/2, to.x, to.y+to.height/2
+	if to.x <= from.x { // a replica of a replica
 		return
 	}
 	const head = 7
-	l := serverLine{Class: class, Path: fmt.Sprintf("M%d %dL%d %d", x1, y1, x2, y2)}
 	if arrow {
-		l.Path = fmt.Sprintf("M%d %dL%d %dM%d %dl-%d -4v8z", x1, y1, x2-head, y2, x2, y2, head)
+		p.path(class, "M%v %vL%v %vM%v %vl-%d -4v8z", x1, y1, x2-head, y2, x2, y2, head)
+	} else {
+		p.path(class, "M%v %vL%v %v", x1, y1, x2, y2)
 	}
-	d.Lines = append(d.Lines, l)
 }

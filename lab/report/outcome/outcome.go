@@ -71,27 +71,18 @@ func Explored(l lab.ExploredLock) Outcome {
 
 // Views is the outcome of a version's page views.
 func Views(version string, c burst.Counts, v lab.Verdict) Outcome {
-	return views(version, c, v, "nothing lost", " views", " values")
-}
-
-// ShortViews is [Views] for a narrow column of a table about page views, which has no column for what was lost.
-func ShortViews(version string, c burst.Counts, v lab.Verdict) Outcome {
-	return views(version, c, v, "none lost", "", "")
-}
-
-func views(version string, c burst.Counts, v lab.Verdict, nothing, views, values string) Outcome {
 	twice := c.Inside + c.Across
 	switch {
-	case c.Lost == 1 && views != "":
+	case c.Lost == 1:
 		return Of("1 view lost", true, v)
 	case c.Lost > 0:
-		return Of(fmt.Sprintf("%d%s lost", c.Lost, views), true, v)
+		return Of(fmt.Sprintf("%d views lost", c.Lost), true, v)
 	case twice > 0:
-		return Of(fmt.Sprintf("%d%s written twice", twice, values), true, v)
+		return Of(fmt.Sprintf("%d values written twice", twice), true, v)
 	case violated(version, v): // the counts do not have it
 		return Of("some counted twice", true, v)
 	}
-	return Of(nothing, false, v)
+	return Of("nothing lost", false, v)
 }
 
 // ViewsBeside is [Views] beside columns that have what was lost. It says only what they do not: that values were written or counted twice

@@ -75,7 +75,7 @@ func files(r *check.Result, colour bool) (pageviews, orders Table) {
 		p50, p99, longest := cellsOf(f.Time)
 		requests := perInstance(f)
 		if v := f.Pageview; v != nil {
-			verdict := shown(outcome.ShortViews(f.Version, *v, f.Verdict), colour)
+			verdict := shown(outcome.Views(f.Version, *v, f.Verdict), colour)
 			pageviews.Row(f.File, f.Version, f.Users, v.Final, v.Inside, v.Across, p50, p99, longest, requests, verdict)
 		}
 		if f.Order != nil {

@@ -22,7 +22,7 @@ func Results(r *lab.Results, screen Screen) string {
 	if len(r.Runs) > 1 {
 		fmt.Fprintf(&b, "%s\n\n", times(r).In(screen))
 	} else if len(r.Runs) == 1 {
-		b.WriteString(cmp.Or(curve(r.Runs[0]), measurements(r.Runs[0].Record, screen)))
+		b.WriteString(measurements(r.Runs[0].Record, screen))
 	}
 	for _, sentence := range r.LeftOut {
 		fmt.Fprintf(&b, "Left out: %s\n\n", screen.Fit(sentence, 10))
@@ -42,21 +42,6 @@ func Results(r *lab.Results, screen Screen) string {
 	verdict := fmt.Sprintf("%s (%.1f s, Redis: %s). %s", Verdict(r.Verdict, colour), r.Took, r.Redis, meaning)
 	fmt.Fprintf(&b, "Verdict: %s\n", screen.Fit(verdict, 9))
 	return b.String()
-}
-
-// curve is the experiment's curve as a table; empty: it has none.
-func curve(r lab.Result) string {
-	c := r.Experiment.Curve
-	points := c.Points(r.Record)
-	if len(points) == 0 {
-		return ""
-	}
-	x, y := points[0].X.Label(), points[0].Y.Label()
-	t := NewTable(c.Variant, x, y).Right(x, y)
-	for _, p := range points {
-		t.Row(p.Timeline, p.X.Text(p.X.Median()), p.Y.Text(p.Y.Median()))
-	}
-	return fmt.Sprintf("%s\n\n", t)
 }
 
 // measurements is what a run measured, as a table; empty: nothing.

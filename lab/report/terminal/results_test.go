@@ -150,27 +150,6 @@ func TestACheckSaysWhenTheRunsWere(t *testing.T) {
 	}
 }
 
-// A curve is a table, of a single run.
-func TestResultsShowACurve(t *testing.T) {
-	x, y := lab.Tenths.Of("commands"), lab.Microseconds.Of("until the next holder")
-	event := func(of lab.Quantity, value int64) history.Event {
-		e := of.Event("message", value)
-		e.Variant = "v"
-		return e
-	}
-	run := lab.Result{Saved: lab.Saved{
-		Experiment: lab.Experiment{ID: "L09-waiting", Curve: lab.Curve{Variant: "v", X: x, Y: y, Line: "sleep "}},
-		Record:     lab.Record{Events: []history.Event{event(x, 48), event(y, 550)}},
-	}}
-	one, two := &lab.Results{Runs: []lab.Result{run}}, &lab.Results{Runs: []lab.Result{run, run}}
-	if text := Results(one, Screen{}); !strings.Contains(text, "commands  ms until the next holder") || !strings.Contains(text, "4.8") {
-		t.Errorf("no table in\n%s", text)
-	}
-	if text := Results(two, Screen{}); strings.Contains(text, "until the next holder") {
-		t.Errorf("of two runs there is a table:\n%s", text)
-	}
-}
-
 // One run is no measure of what is left to chance: several show how far they lie apart. Refused requests of stale holders are named. Each
 // version that is as predicted says what it shows.
 func TestBurstsShowTheRangeOfTheRounds(t *testing.T) {
@@ -246,7 +225,7 @@ func TestAPredictedLossIsNeverGreen(t *testing.T) {
 		{Version: "v1", Verdict: lab.AsExpected, Order: &check.Order{Winners: 20}},
 	}}
 	for words, colour := range map[string]Colour{
-		"648 lost, as predicted ✓": Red, "20 winners, 19 too many, as predicted ✓": Red, "violation in 3 of 3 trials, as predicted ✓": Red,
+		"648 views lost, as predicted ✓": Red, "20 winners, 19 too many, as predicted ✓": Red, "violation in 3 of 3 trials, as predicted ✓": Red,
 		"no violation in 3 trials, as predicted ✓": Green, "violation in 1 of 3 trials, unexpected ✗": Alarm,
 		"no violation in 3 trials, inconclusive": Yellow,
 	} {
