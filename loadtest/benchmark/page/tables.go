@@ -10,6 +10,7 @@ import (
 
 	"locklab/internal/marked"
 	"locklab/lab/report/benchfile"
+	"locklab/loadtest/benchmark/runner"
 )
 
 // table shows one workload, or several whose names differ in a number at the end.
@@ -46,7 +47,6 @@ var tables = []table{
 	{name: "sustained", columns: with(sustained, commands)},
 	{name: "keys-10", columns: with(sustained, commands)},
 	{name: "hand-over", columns: []column{handOver, against("× rueidislock", "rueidislock", benchfile.WaitP50), commands}},
-	{name: "nodes-hang", columns: []column{perSecond, against("of redlock", "redlock", benchfile.Rate), waits}},
 	{name: "beside-redisson", columns: []column{
 		perSecond, median("ours per second", ourRate), median("Redisson per second", redissonsRate), waits,
 	}},
@@ -62,14 +62,6 @@ var tables = []table{
 }
 
 func with(columns []column, more ...column) []column { return slices.Concat(columns, more) }
-
-// order of the rows of one workload.
-var order = []string{
-	"ping", "limit", "local", "ours-1", "ours-4", "ours-16", "ours", "bare", "redlock", "redlock-bare", "redlock-hang",
-	"rueidislock", "rueidislock-mutex", "redsync", "redsync-mutex", "redislock", "redislock-mutex", "redsync5",
-	"redisson", "redisson-fair",
-	"v5", "v5-bare", "GET_LOCK", "v6", "v6-bare", "zk.Lock", "v7", "v7-bare", "etcd", "etcd-mutex", "v8", "v8-bare",
-}
 
 // Blocks are the tables that were measured, by their names on the page, and "measured": when, where and with what.
 func Blocks(saved benchfile.Saved) map[string]string {
@@ -97,43 +89,30 @@ func (t table) header() []string {
 	return append(names, "runs")
 }
 
-// rows are those that were measured, and notes on those that failed.
+// rows are those that were measured, in the order of the plans, and notes on those that failed.
 func (t table) rows(all benchfile.Runs) (rows [][]string, notes string) {
-	for _, workload := range t.workloads(all) {
-		for _, lock := range order {
-			row := all.Row(workload, lock)
+	for _, w := range slices.Concat(runner.Plans["bench"], runner.Plans["scale"]) {
+		number, found := strings.CutPrefix(w.Name, t.name)
+		if !found || (t.number == "") != (number == "") {
+			continue
+		}
+		for _, lock := range w.Locks {
+			row := all.Row(w.Name, lock)
 			if len(row) == 0 {
 				continue
 			}
-			label := []string{lock}
+			cells := []string{lock}
 			if t.number != "" {
-				label = []string{strings.TrimPrefix(workload, t.name), lock}
+				cells = []string{number, lock}
 			}
-			notes += failures(strings.Join(label, " "), row)
+			notes += failures(strings.Join(cells, " "), row)
 			for _, c := range t.columns {
-				label = append(label, c.cell(all, row))
+				cells = append(cells, c.cell(all, row))
 			}
-			rows = append(rows, append(label, strconv.Itoa(len(row))))
+			rows = append(rows, append(cells, strconv.Itoa(len(row))))
 		}
 	}
 	return rows, notes
-}
-
-// workloads are those of the table, by their number.
-func (t table) workloads(all benchfile.Runs) (names []string) {
-	if t.number == "" {
-		return []string{t.name}
-	}
-	numbers := map[int]bool{}
-	for _, r := range all {
-		if n, err := strconv.Atoi(strings.TrimPrefix(r.Workload, t.name)); err == nil {
-			numbers[n] = true
-		}
-	}
-	for _, n := range slices.Sorted(maps.Keys(numbers)) {
-		names = append(names, t.name+strconv.Itoa(n))
-	}
-	return names
 }
 
 // failures is a note on the runs in which a waiter failed or an update was lost; empty: there are none.

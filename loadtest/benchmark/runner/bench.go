@@ -30,7 +30,7 @@ type Bench struct {
 	stack    *servers.Stack
 	redis    []server // five: RedLock uses all, every other lock the first
 	backends map[string]servers.Servers
-	jvms     map[int]*child
+	jvms     map[int]*child // they stay, because a cold one would measure its compiler
 }
 
 // Open starts the servers that the plan needs.
@@ -127,7 +127,7 @@ func (b *Bench) Run(ctx context.Context, w Workload, lock string, rep int) (benc
 		}
 	}
 	t := &trial{bench: b, workload: w, lock: lock, record: &r}
-	defer t.end()
+	defer t.stop()
 	if err := t.run(ctx); err != nil {
 		r.Error = err.Error()
 		r.Failed = max(r.Failed, 1)

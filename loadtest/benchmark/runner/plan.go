@@ -3,7 +3,6 @@ package runner
 import (
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"locklab/loadtest/benchmark/worker"
@@ -21,9 +20,6 @@ type Workload struct {
 	Beside    string        // the lock of the first process, when it has another one; empty: all have the row's
 	Locks     []string
 }
-
-// hanging ends the name of a lock that runs while two of its five nodes are stopped.
-const hanging = "-hang"
 
 // Plans are what make bench and make scale run.
 var Plans = map[string][]Workload{"bench": slices.Concat(libraries(), onBackends()), "scale": scale()}
@@ -64,8 +60,6 @@ func libraries() []Workload {
 	ours := []string{"ours", "redlock"}
 	keys := sustained("keys-10", 2, 64, "limit", "local", "ours", "rueidislock")
 	keys.Keys = 10
-	hang := sustained("nodes-hang", 2, 64, "redlock", "redlock"+hanging)
-	hang.Lasts = 2 * time.Second
 	beside := sustained("beside-redisson", 3, 96, "ours-1", "ours-4", "ours-16", "ours")
 	beside.Beside, beside.Lasts = "redisson", 5*time.Second
 	handOver := Workload{Name: "hand-over", Kind: worker.HandOver, Processes: 2, Waiters: 2, Lasts: 800 * time.Millisecond}
@@ -74,7 +68,7 @@ func libraries() []Workload {
 		uncontended("uncontended", slices.Concat([]string{"ping"}, ours, quick)...),
 		burst("burst", 2, slices.Concat(bounds, ours, quick, queued, []string{"redisson-fair", "redsync5"})...),
 		sustained("sustained", 2, 64, slices.Concat(bounds, ours, quick, queued)...),
-		keys, handOver, hang, beside,
+		keys, handOver, beside,
 	)
 }
 
@@ -150,7 +144,7 @@ func (w Workload) split(lock string) (loads []worker.Load, locks []string) {
 			Kind: w.Kind, Waiters: share, Each: each, Keys: keys,
 			Millis: int(w.Lasts.Milliseconds()), Limit: int(w.Limit.Milliseconds()),
 		})
-		locks = append(locks, strings.TrimSuffix(lock, hanging))
+		locks = append(locks, lock)
 	}
 	if w.Beside != "" {
 		locks[0] = w.Beside

@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -23,7 +22,7 @@ type server struct {
 
 // onNodes reports whether a lock is kept on five nodes.
 func onNodes(lock string) bool {
-	return slices.Contains([]string{"redlock", "redsync5"}, strings.TrimSuffix(strings.TrimSuffix(lock, hanging), worker.Bare))
+	return slices.Contains([]string{"redlock", "redlock" + worker.Bare, "redsync5"}, lock)
 }
 
 // used are the Redis servers that a lock and its sections use. Servers that idle would add to the processor time of a slow row.

@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"math"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"locklab/lab/report/benchfile"
-	"locklab/lab/servers"
 	"locklab/loadtest/benchmark/worker"
 )
 
@@ -28,38 +26,25 @@ type trial struct {
 	lock     string
 	record   *benchfile.Run
 	children []*child
-	holder   *child // of a hand-over
-	before   usage
 }
 
 func (t *trial) run(ctx context.Context) error {
-	err := t.prepare()
+	if err := t.prepare(); err != nil {
+		return err
+	}
+	before, err := t.bench.usage(ctx, t.lock)
 	if err != nil {
 		return err
 	}
-	if t.before, err = t.bench.usage(ctx, t.lock); err != nil {
-		return err
-	}
-	if err := t.measure(); err != nil {
-		return err
-	}
-	return t.count(ctx)
-}
-
-// measure does the load. Two of five nodes are stopped meanwhile when the row says so.
-func (t *trial) measure() error {
-	if strings.HasSuffix(t.lock, hanging) {
-		for _, s := range t.bench.redis[servers.RedLockNodes-2:] {
-			if err := s.Pause(); err != nil {
-				return err
-			}
-			defer s.Resume()
-		}
-	}
 	if t.workload.Kind == worker.HandOver {
-		return t.handOver()
+		err = t.handOver()
+	} else {
+		err = t.together()
 	}
-	return t.together()
+	if err != nil {
+		return err
+	}
+	return t.count(ctx, before)
 }
 
 // prepare starts the workers and waits until all are ready.
@@ -94,19 +79,15 @@ func (b *Bench) task(lock string, load worker.Load) worker.Task {
 	return t
 }
 
-// end stops the workers. A JVM stays, unless something failed in it.
-func (t *trial) end() {
-	if t.holder != nil {
-		_, _ = t.holder.ask(worker.Order{Do: "give"}, t.workload.Limit)
-	}
+// stop stops the workers. A JVM stays, unless something failed in it.
+func (t *trial) stop() {
 	_, locks := t.workload.split(t.lock)
 	for i, c := range t.children {
 		if !onJava(locks[i]) {
 			c.stop()
+		} else if t.record.Error != "" {
+			t.bench.stopJava()
 		}
-	}
-	if t.record.Error != "" && (onJava(t.lock) || onJava(t.workload.Beside)) {
-		t.bench.stopJava()
 	}
 }
 
@@ -152,17 +133,17 @@ func (t *trial) together() error {
 		}
 		began, ended = min(began, a.Result.Began), max(ended, a.Result.Ended)
 	}
-	r.Seconds = float64(ended-began) / 1e6
-	if t.workload.Lasts > 0 {
-		r.Seconds = t.workload.Lasts.Seconds()
-		r.Rate, r.Jain, r.JainProcesses = float64(inTime)/r.Seconds, benchfile.JainIndex(perWaiter), benchfile.JainIndex(perProcess)
-		for _, n := range perProcess {
-			r.Shares = append(r.Shares, float64(n)/float64(max(1, inTime)))
-		}
-	} else {
-		r.Want, r.Rate = t.workload.Waiters, float64(r.Done)/r.Seconds
-	}
 	r.WaitP50, r.WaitP99, r.WaitMax = quantiles(waits)
+	if t.workload.Lasts == 0 {
+		r.Want, r.Seconds = t.workload.Waiters, float64(ended-began)/1e6
+		r.Rate = float64(r.Done) / r.Seconds
+		return nil
+	}
+	r.Seconds = t.workload.Lasts.Seconds()
+	r.Rate, r.Jain, r.JainProcesses = float64(inTime)/r.Seconds, benchfile.JainIndex(perWaiter), benchfile.JainIndex(perProcess)
+	for _, n := range perProcess {
+		r.Shares = append(r.Shares, float64(n)/float64(max(1, inTime)))
+	}
 	return nil
 }
 
@@ -196,23 +177,23 @@ func (t *trial) handOver() error {
 		took = append(took, float64(granted.At-released.At)/1e3)
 		a, b = b, a
 	}
-	t.holder = a
 	t.record.Done, t.record.Seconds = len(took), time.Since(began).Seconds()
 	t.record.WaitP50, t.record.WaitP99, t.record.WaitMax = quantiles(took)
-	return nil
+	_, err := a.ask(worker.Order{Do: "give"}, limit)
+	return err
 }
 
 // count reads the servers' counters and, where there were sections, the value that they must have written.
-func (t *trial) count(ctx context.Context) error {
+func (t *trial) count(ctx context.Context, before usage) error {
 	r := t.record
 	after, err := t.bench.usage(ctx, t.lock)
 	if err != nil {
 		return err
 	}
 	n := float64(max(1, r.Done))
-	r.Commands = float64(after.commands-t.before.commands) / n
-	r.Reads = float64(after.reads-t.before.reads-int64(len(t.bench.used(t.lock)))) / n // without the runner's own
-	r.ServerCPU = float64((after.cpu - t.before.cpu).Microseconds()) / n
+	r.Commands = float64(after.commands-before.commands) / n
+	r.Reads = float64(after.reads-before.reads-int64(len(t.bench.used(t.lock)))) / n // without the runner's own
+	r.ServerCPU = float64((after.cpu - before.cpu).Microseconds()) / n
 	if t.workload.Kind == worker.Uncontended || t.workload.Kind == worker.HandOver {
 		return nil
 	}
