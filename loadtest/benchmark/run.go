@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -66,18 +65,13 @@ func (c runCommand) Run(ctx context.Context) error {
 	if len(plan) == 0 {
 		return fmt.Errorf("the plan %s has no row %v of %v", c.Plan, c.Only, c.Workload)
 	}
-	out, err := os.Create(cmp.Or(c.Out, os.DevNull))
-	if err != nil {
-		return err
-	}
-	defer out.Close()
-	saved, err := c.measure(ctx, plan, out)
+	saved, err := c.measure(ctx, plan)
 	show(saved) // also after an interruption
 	return err
 }
 
 // measure runs all rows of the plan in every repetition, each time in another order.
-func (c runCommand) measure(ctx context.Context, plan []runner.Workload, out io.Writer) (saved benchfile.Saved, err error) {
+func (c runCommand) measure(ctx context.Context, plan []runner.Workload) (saved benchfile.Saved, err error) {
 	bench, err := runner.Open(ctx, plan)
 	if err != nil {
 		return saved, err
@@ -87,7 +81,12 @@ func (c runCommand) measure(ctx context.Context, plan []runner.Workload, out io.
 	if len(c.Only)+len(c.Workload) > 0 {
 		form = benchfile.QuickLook
 	}
-	saved.Header = bench.Describe(form, c.Reps)
+	saved.Header = bench.Describe(form, c.Reps) // before a committed file changes: it says whether the tree is clean
+	out, err := os.Create(cmp.Or(c.Out, os.DevNull))
+	if err != nil {
+		return saved, err
+	}
+	defer out.Close()
 	lines := json.NewEncoder(out)
 	if err := lines.Encode(saved.Header); err != nil {
 		return saved, err

@@ -127,7 +127,8 @@ func failures(name string, row benchfile.Runs) string {
 		return ""
 	}
 	message = strings.ReplaceAll(strings.Join(strings.Fields(message), " "), "`", "'")
-	return fmt.Sprintf("\n- **%s failed in %d of %d runs**, waiters failed: %d, updates lost: %d: `%s`\n", name, bad, len(row), failed, lost, message)
+	runs := fmt.Sprintf("%d of %d runs", bad, len(row))
+	return fmt.Sprintf("\n- **%s failed in %s**, waiters failed: %d, updates lost: %d: `%s`\n", name, runs, failed, lost, message)
 }
 
 // spread is a column of the least, the median and the largest figure of a row.

@@ -102,7 +102,7 @@ func (t *trial) answers(limit time.Duration) ([]worker.Answer, error) {
 	return all, errors.Join(errs...)
 }
 
-// together makes the record of a load that all workers do simultaneously.
+// together lets all workers do their load at the same moment.
 func (t *trial) together() error {
 	start := worker.Order{Do: "go", At: time.Now().Add(lead).UnixMicro()}
 	for _, c := range t.children {
@@ -111,9 +111,14 @@ func (t *trial) together() error {
 		}
 	}
 	answers, err := t.answers(t.workload.Limit + slack)
-	if err != nil {
-		return err
+	if err == nil {
+		t.sum(answers)
 	}
+	return err
+}
+
+// sum makes the record of a load from the results of all workers.
+func (t *trial) sum(answers []worker.Answer) {
 	r := t.record
 	var perWaiter, perProcess, waits []int
 	inTime := 0
@@ -137,14 +142,13 @@ func (t *trial) together() error {
 	if t.workload.Lasts == 0 {
 		r.Want, r.Seconds = t.workload.Waiters, float64(ended-began)/1e6
 		r.Rate = float64(r.Done) / r.Seconds
-		return nil
+		return
 	}
 	r.Seconds = t.workload.Lasts.Seconds()
 	r.Rate, r.Jain, r.JainProcesses = float64(inTime)/r.Seconds, benchfile.JainIndex(perWaiter), benchfile.JainIndex(perProcess)
 	for _, n := range perProcess {
 		r.Shares = append(r.Shares, float64(n)/float64(max(1, inTime)))
 	}
-	return nil
 }
 
 func quantiles[T int | float64](all []T) (p50, p99, most float64) {
