@@ -90,8 +90,8 @@ bench: ## Benchmark our lock against other libraries on real servers and write d
 	@! command -v mvn >/dev/null || [ -f loadtest/benchmark/java/target/benchmark-1.jar ] || mvn -q -f loadtest/benchmark/java/pom.xml package
 	cd loadtest/benchmark && go run . run --out runs.jsonl && go run . page runs.jsonl --out ../../docs/benchmark.md
 
-scale: ## Benchmark our locks with 2 to 32 instances and 1 to 64 keys, model larger systems, and write docs/scale.md (8 minutes)
-	cd loadtest/benchmark && go run . run --plan scale --out scale.jsonl && go run . scale scale.jsonl --out ../../docs/scale.md
+scale: ## Benchmark our locks with 2 to 32 instances and 1 to 64 keys, and write docs/scale.md (8 minutes)
+	cd loadtest/benchmark && go run . run --plan scale --out scale.jsonl && go run . page scale.jsonl --out ../../docs/scale.md
 
 bench-test: ## Lint and test the benchmark, which is a separate module
 	cd loadtest/benchmark && go run $(GOLANGCI) run --config ../../.golangci.yml --disable depguard ./...

@@ -12,19 +12,19 @@ import (
 
 	"locklab/internal/lists"
 	"locklab/lab/servers"
+	"locklab/loadtest/benchmark/runner"
 )
 
 func main() {
 	servers.Reexec()
 	var cli struct {
-		Run   runCommand   `cmd:"" help:"Measure (default: everything that the page shows)."`
-		Page  pageCommand  `cmd:"" help:"Make the tables of docs/benchmark.md from saved runs."`
-		Scale scaleCommand `cmd:"" help:"Make the tables of docs/scale.md from saved runs of the plan scale."`
+		Run  runCommand  `cmd:"" help:"Measure (default: everything that the page shows)."`
+		Page pageCommand `cmd:"" help:"Make the tables of docs/benchmark.md or docs/scale.md from saved runs."`
 	}
 	names := kong.Vars{}
-	for name, p := range plans {
+	for name, plan := range runner.Plans {
 		var workloads []string
-		for _, w := range p.workloads() {
+		for _, w := range plan {
 			workloads = append(workloads, w.Name)
 		}
 		names[name] = strings.Join(workloads, ", ")

@@ -6,20 +6,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math/rand/v2"
 	"os"
 	"slices"
-	"strings"
-	"time"
 
 	"locklab/internal/marked"
 	"locklab/internal/progress"
 	"locklab/lab/report/benchfile"
 	"locklab/loadtest/benchmark/page"
 	"locklab/loadtest/benchmark/runner"
-	"locklab/loadtest/benchmark/scale"
 )
 
 type pageCommand struct {
@@ -27,65 +23,37 @@ type pageCommand struct {
 	Out  string `help:"Page whose tables are replaced (default: the tables are printed)."`
 }
 
-// Run makes the tables of docs/benchmark.md from saved runs. Tables of workloads that were not measured stay as they are.
+// Run makes the tables of a page from saved runs of all its rows.
 func (c pageCommand) Run() error {
-	saved, err := read(c.Runs)
+	in, err := os.Open(c.Runs)
 	if err != nil {
 		return err
-	}
-	return show(page.Blocks(saved), c.Out)
-}
-
-type scaleCommand struct {
-	Runs string `arg:"" help:"File that run --plan scale --out wrote."`
-	Out  string `help:"Page whose tables are replaced (default: the tables are printed)."`
-}
-
-// Run makes the tables of docs/scale.md from saved runs.
-func (c scaleCommand) Run() error {
-	saved, err := read(c.Runs)
-	if err != nil {
-		return err
-	}
-	blocks, err := scale.Blocks(saved)
-	if err != nil {
-		return err
-	}
-	return show(blocks, c.Out)
-}
-
-// show replaces the tables of a page, or without a page prints those that have a row.
-func show(tables map[string]string, page string) error {
-	if page != "" {
-		return marked.UpdateAll(page, tables)
-	}
-	for _, name := range slices.Sorted(maps.Keys(tables)) {
-		const head = 2 // lines
-		if strings.Count(tables[name], "\n") > head {
-			fmt.Printf("\n%s\n\n%s", name, tables[name])
-		}
-	}
-	return nil
-}
-
-func read(file string) (benchfile.Saved, error) {
-	in, err := os.Open(file)
-	if err != nil {
-		return benchfile.Saved{}, err
 	}
 	defer in.Close()
-	return benchfile.Read(in)
+	saved, err := benchfile.Read(in)
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.Runs, err)
+	}
+	if c.Out == "" {
+		show(saved)
+		return nil
+	}
+	if saved.Header.Form != benchfile.AllRows {
+		return fmt.Errorf("%s has some rows only: measure without --only and --workload to update %s", c.Runs, c.Out)
+	}
+	return marked.UpdateAll(c.Out, page.Blocks(saved))
 }
 
-// plans are what run measures, and the tables that it prints.
-var plans = map[string]struct {
-	workloads func() []runner.Workload
-	tables    func(benchfile.Runs) map[string]string
-}{"bench": {runner.Plan, page.Measurements}, "scale": {runner.Scale, scale.Measurements}}
+func show(saved benchfile.Saved) {
+	tables := page.Blocks(saved)
+	for _, name := range slices.Sorted(maps.Keys(tables)) {
+		fmt.Printf("\n%s\n\n%s", name, tables[name])
+	}
+}
 
 type runCommand struct {
 	Plan     string   `enum:"bench,scale" default:"bench" help:"Plan: bench, or scale for docs/scale.md (default: ${default})."`
-	Only     []string `help:"Locks, such as ours,local,limit; they are measured in every workload that is left (default: all)."`
+	Only     []string `help:"Locks of the plan, such as ours,local,limit (default: all)."`
 	Workload []string `help:"Workloads of the plan bench: ${bench}. Of the plan scale: ${scale} (default: all)."`
 	Reps     int      `default:"3" help:"Repetitions, interleaved over all rows (default: ${default})."`
 	Out      string   `help:"File for the runs, one JSON line each (default: none)."`
@@ -93,96 +61,70 @@ type runCommand struct {
 
 // Run measures, and prints the tables.
 func (c runCommand) Run(ctx context.Context) error {
-	form := benchfile.AllRows
-	if len(c.Only)+len(c.Workload) > 0 {
-		form = benchfile.QuickLook
-	}
-	plan := runner.Only(plans[c.Plan].workloads(), c.Workload, c.Only)
+	plan := runner.Only(runner.Plans[c.Plan], c.Workload, c.Only)
 	if len(plan) == 0 {
-		return fmt.Errorf("no workload %v", c.Workload)
+		return fmt.Errorf("the plan %s has no row %v of %v", c.Plan, c.Only, c.Workload)
 	}
-	out, err := os.Create(cmp.Or(c.Out, os.DevNull))
-	if err != nil {
-		return err
-	}
-	defer func() { _ = out.Close() }()
-	began := time.Now()
-	saved, err := c.measure(ctx, plan, form, out)
-	fmt.Fprintf(os.Stderr, "%d runs in %s\n", len(saved.Runs), time.Since(began).Round(time.Second))
-	err = errors.Join(err, show(plans[c.Plan].tables(saved.Runs), "")) // also after an interruption
-	for _, name := range slices.Sorted(maps.Keys(saved.Header.Missing)) {
-		fmt.Printf("\n%s was not measured. It needs: %s\n", name, saved.Header.Missing[name])
-	}
+	saved, err := c.measure(ctx, plan)
+	show(saved) // also after an interruption
 	return err
 }
 
 // measure runs all rows of the plan in every repetition, each time in another order.
-func (c runCommand) measure(ctx context.Context, plan []runner.Workload, form string, out io.Writer) (saved benchfile.Saved, err error) {
+func (c runCommand) measure(ctx context.Context, plan []runner.Workload) (saved benchfile.Saved, err error) {
 	bench, err := runner.Open(ctx, plan)
 	if err != nil {
 		return saved, err
 	}
 	defer func() { err = errors.Join(err, bench.Close()) }()
-	saved.Header = bench.Describe(form, c.Reps)
+	form := benchfile.AllRows
+	if len(c.Only)+len(c.Workload) > 0 {
+		form = benchfile.QuickLook
+	}
+	saved.Header = bench.Describe(form, c.Reps) // before a committed file changes: it says whether the tree is clean
+	out, err := os.Create(cmp.Or(c.Out, os.DevNull))
+	if err != nil {
+		return saved, err
+	}
+	defer out.Close()
 	lines := json.NewEncoder(out)
 	if err := lines.Encode(saved.Header); err != nil {
 		return saved, err
 	}
-	rounds, tell := c.rounds(plan), newTold(os.Stderr)
-	defer tell.Done()
-	for _, r := range rounds {
-		tell.expects(r, bench.Count(r.Workload, r.rows))
-	}
-	for _, r := range rounds {
-		runs, err := bench.Run(ctx, r.Workload, r.rows, r.number, func(row string) { tell.begins(r, row) })
-		saved.Runs = append(saved.Runs, runs...)
-		for _, one := range runs {
-			err = errors.Join(err, lines.Encode(one))
+	rows, line := c.rows(bench, plan), progress.New(os.Stderr)
+	defer line.Done()
+	for i, r := range rows {
+		line.Step(i+1, len(rows), r.Name+" "+r.lock)
+		one, err := bench.Run(ctx, r.Workload, r.lock, r.rep)
+		if err == nil {
+			err = lines.Encode(one)
 		}
 		if err != nil {
 			return saved, err
 		}
+		saved.Runs = append(saved.Runs, one)
 	}
 	return saved, nil
 }
 
-// round is a workload, and its rows in the order in which they run.
-type round struct {
+// row is a lock under a workload in one repetition.
+type row struct {
 	runner.Workload
-	rows   []string
-	number int // of this workload
+	lock string
+	rep  int
 }
 
-func (c runCommand) rounds(plan []runner.Workload) (all []round) {
+func (c runCommand) rows(bench *runner.Bench, plan []runner.Workload) (all []row) {
 	for rep := range c.Reps {
 		for _, w := range plan {
-			times := max(1, w.Times)
-			for again := range times {
-				rows := w.Round(rep, again)
-				rand.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
-				all = append(all, round{w, rows, rep*times + again})
+			locks := slices.Clone(w.Locks)
+			rand.Shuffle(len(locks), func(i, j int) { locks[i], locks[j] = locks[j], locks[i] })
+			for _, lock := range locks {
+				if bench.Has(w, lock) {
+					all = append(all, row{w, lock, rep})
+				}
 			}
 		}
 	}
 	return all
-}
-
-// told says how far the benchmark is.
-type told struct {
-	*progress.Line
-	n, all      int
-	done, whole time.Duration
-}
-
-func newTold(to io.Writer) *told { return &told{Line: progress.New(to)} }
-
-func (t *told) expects(r round, runs int) {
-	t.all += runs
-	t.whole += time.Duration(runs) * r.Takes()
-}
-
-func (t *told) begins(r round, row string) {
-	t.n++
-	t.Weighted(t.n, t.all, t.done.Seconds()/t.whole.Seconds(), strings.TrimSpace(r.Name+" "+row))
-	t.done += r.Takes()
 }

@@ -53,7 +53,7 @@ const (
 	stateReleasing
 )
 
-// caller is one call of Acquire. It is small, because ten thousand callers may wait (docs/benchmark.md, "Memory").
+// caller is one call of Acquire. It is small, because ten thousand callers may wait.
 type caller struct {
 	ctx     context.Context // the context of the lease has its values
 	wait    context.Context // bounds the wait

@@ -16,12 +16,3 @@ func TestReadFileThatWasCutOff(t *testing.T) {
 		t.Error("a file without a header was read")
 	}
 }
-
-// An older file has no number of processors, and can be read.
-func TestProcessors(t *testing.T) {
-	for line, want := range map[string]int{`{"machine":"2 × x"}`: 0, `{"machine":"2 × x","processors":2}`: 2} {
-		if saved, err := Read(strings.NewReader(line)); err != nil || saved.Header.Processors != want {
-			t.Errorf("%s: %+v, %v", line, saved.Header, err)
-		}
-	}
-}

@@ -1,166 +1,153 @@
+// Package page makes the tables of docs/benchmark.md and docs/scale.md from saved runs.
 package page
 
 import (
-	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
 	"locklab/internal/marked"
 	"locklab/lab/report/benchfile"
-	"locklab/versions"
+	"locklab/loadtest/benchmark/runner"
 )
 
-// section is the table of one workload.
-type section struct {
-	workload string
-	row      string // what its rows are; "": locks
-	columns  []Column
+// table shows one workload, or several whose names differ in a number at the end.
+type table struct {
+	name    string // of the workload; of several: how their names begin
+	number  string // what the number counts; empty: one workload
+	columns []column
 }
 
-// Series is one table of several workloads, which differ in a number: the first column has it.
-type Series struct {
-	First    string // the name of the first column
-	Workload string // the names of the workloads begin with it; the number follows
-	Numbers  []int
-	Columns  []Column
-}
-
-// Column has a cell for the runs of each row; all are those of the other rows, too.
-type Column struct {
+// column has a cell for each row; all are the runs of the other rows, too.
+type column struct {
 	name string
 	cell func(all, row benchfile.Runs) string
 }
 
 var (
-	total    = Spread("ms min / **med** / max", benchfile.Seconds, 1e3)
-	perSec   = Spread("per second min / **med** / max", benchfile.Rate, 1)
-	latency  = Spread("µs, min / **med** / max of the runs' medians", benchfile.WaitP50, 1)
-	waits    = Column{"wait ms p50 / p99 / max", waitsOf}
-	fairness = []Column{
-		Median("Jain, waiters", benchfile.Jain), Median("Jain, processes", benchfile.JainProcesses), {"shares, least even run", sharesOf},
-	}
-	cost = []Column{
-		Median("commands", benchfile.Commands), Median("reads", benchfile.Reads),
-		Median("µs CPU servers", benchfile.ServerCPU), Median("µs CPU clients", benchfile.ClientCPU),
-	}
-	slowest     = Median("µs p99", benchfile.WaitP99)
-	backendCost = []Column{Median("commands and requests", benchfile.Commands), cost[2], cost[3]}
+	milliseconds = spread("ms min / **med** / max", func(r benchfile.Run) float64 { return r.Seconds * 1e3 })
+	perSecond    = spread("per second min / **med** / max", benchfile.Rate)
+	handOver     = spread("µs, min / **med** / max of the runs' medians", benchfile.WaitP50)
+	waits        = column{"wait ms p50 / p99 / max", waitsOf}
+	jain         = median("Jain", benchfile.Jain)
+	commands     = median("commands", benchfile.Commands)
+	requests     = median("commands and requests", benchfile.Commands)
+	redis        = median("µs of Redis", benchfile.ServerCPU)
 
-	alone = slices.Concat([]Column{latency, Against("× PING", "ping", benchfile.WaitP50), perSec}, cost)
-	burst = slices.Concat([]Column{
-		total, Against("× local", "local", benchfile.Seconds), Against("× limit", "limit", benchfile.Seconds), waits,
-	}, cost)
-	throughput = []Column{perSec, Against("of limit", "limit", benchfile.Rate), Against("of local", "local", benchfile.Rate)}
-	sustained  = slices.Concat(throughput, fairness, []Column{waits}, cost)
+	alone     = []column{median("median µs", benchfile.WaitP50), perSecond, against("of ours", "ours", benchfile.Rate)}
+	burst     = []column{milliseconds, against("× local", "local", benchfile.Seconds)}
+	sustained = []column{perSecond, against("of local", "local", benchfile.Rate), jain, waits}
 )
 
-// sections of the page, in their order.
-var sections = []section{
-	{workload: "uncontended", columns: alone},
-	{workload: "burst", columns: burst},
-	{workload: "sustained", columns: sustained},
-	{workload: "turns", columns: slices.Concat([]Column{perSec}, fairness)},
-	{workload: "burst-4000", columns: burst},
-	{workload: "keys-10", columns: sustained},
-	{workload: "processes-8", columns: sustained},
-	{workload: "32x4", columns: sustained},
-	{workload: "processes-8-half", columns: sustained},
-	{workload: "32x4-half", columns: sustained},
-	{workload: "8x1", columns: sustained},
-	{workload: "32x1", columns: sustained},
-	{workload: "hand-over", columns: slices.Concat([]Column{latency, Against("× rueidislock", "rueidislock", benchfile.WaitP50)}, cost)},
-	{workload: "nodes-hang", columns: []Column{
-		perSec, Against("of redlock", "redlock", benchfile.Rate), Against("of redsync5", "redsync5", benchfile.Rate), fairness[0], waits,
+var tables = []table{
+	{name: "uncontended", columns: with(alone, median("round trips to Redis", benchfile.Reads), commands)},
+	{name: "burst", columns: with(burst, commands)},
+	{name: "sustained", columns: with(sustained, commands)},
+	{name: "keys-10", columns: with(sustained, commands)},
+	{name: "hand-over", columns: []column{handOver, against("× rueidislock", "rueidislock", benchfile.WaitP50), commands}},
+	{name: "beside-redisson", columns: []column{
+		perSecond, median("ours per second", ourRate), median("Redisson per second", redissonsRate), waits,
 	}},
-	{workload: "beside-redisson", columns: []Column{
-		perSec, Median("ours per second", ourRate), Median("Redisson per second", redissonsRate),
-		Median("Redisson's share of turns", redissonsTurns), fairness[0], waits,
-	}},
-	{workload: "rtt-uncontended", columns: alone},
-	{workload: "rtt", columns: burst},
-	{workload: "http", row: "version", columns: []Column{
-		{"lock", lockOf}, total, Against("× v1", "v1", benchfile.Seconds), Against("× v2", "v2", benchfile.Seconds),
-	}},
-	{workload: "backends-uncontended", columns: slices.Concat(
-		[]Column{latency, Against("× ours", "ours", benchfile.WaitP50), slowest}, backendCost)},
-	{workload: "backends-burst", columns: slices.Concat([]Column{total, Against("× ours", "ours", benchfile.Seconds), waits}, backendCost)},
-	{workload: "backends-sustained", columns: slices.Concat(throughput, fairness, []Column{waits}, backendCost)},
-	{workload: "memory", columns: []Column{Median("bytes per waiter", benchfile.PerWaiter), total, cost[0]}},
+	{name: "backends-uncontended", columns: with(alone, requests)},
+	{name: "backends-burst", columns: with(burst, requests)},
+	{name: "backends-sustained", columns: with(sustained, requests)},
+
+	{name: "scale-burst-", number: "instances", columns: with(burst, commands)},
+	{name: "scale-sustained-", number: "instances", columns: with(sustained, commands)},
+	{name: "scale-one-", number: "instances", columns: []column{perSecond, waits, commands}},
+	{name: "scale-keys-", number: "keys", columns: []column{perSecond, against("of limit", "limit", benchfile.Rate), waits, commands, redis}},
+	{name: "scale-alone-", number: "keys", columns: []column{perSecond, commands, redis}},
 }
 
-// table has the rows that were measured.
-func (s section) table(all benchfile.Runs) string {
-	rows, notes := measured(all, s.workload, nil, s.columns)
-	return marked.Table(1, header([]string{cmp.Or(s.row, "lock")}, s.columns), rows) + notes
-}
+func with(columns []column, more ...column) []column { return slices.Concat(columns, more) }
 
-// Table has the rows that were measured, those of one number after those of the other.
-func (s Series) Table(all benchfile.Runs) string {
-	var rows [][]string
-	notes := ""
-	for _, n := range s.Numbers {
-		more, failed := measured(all, s.Workload+strconv.Itoa(n), []string{strconv.Itoa(n)}, s.Columns)
-		rows, notes = append(rows, more...), notes+failed
+// Blocks are the tables that were measured, by their names on the page, and "measured": when, where and with what.
+func Blocks(saved benchfile.Saved) map[string]string {
+	blocks := map[string]string{"measured": caption(saved)}
+	for _, t := range tables {
+		if rows, notes := t.rows(saved.Runs); len(rows) > 0 {
+			blocks[strings.TrimSuffix(t.name, "-")] = marked.Table(len(t.labels()), t.header(), rows) + notes
+		}
 	}
-	return marked.Table(2, header([]string{s.First, "lock"}, s.Columns), rows) + notes
+	return blocks
 }
 
-func header(first []string, columns []Column) (names []string) {
-	for _, c := range columns {
-		first = append(first, c.name)
+func (t table) labels() []string {
+	if t.number == "" {
+		return []string{"lock"}
 	}
-	return append(first, "failed", "lost", "runs")
+	return []string{t.number, "lock"}
 }
 
-// measured makes the rows of a workload that were measured, and notes on those that failed. Each row begins with first and the lock.
-func measured(all benchfile.Runs, workload string, first []string, columns []Column) (rows [][]string, notes string) {
-	for _, lock := range order {
-		row := all.Row(workload, lock)
-		if len(row) == 0 {
+func (t table) header() []string {
+	names := t.labels()
+	for _, c := range t.columns {
+		names = append(names, c.name)
+	}
+	return append(names, "runs")
+}
+
+// rows are those that were measured, in the order of the plans, and notes on those that failed.
+func (t table) rows(all benchfile.Runs) (rows [][]string, notes string) {
+	for _, w := range slices.Concat(runner.Plans["bench"], runner.Plans["scale"]) {
+		number, found := strings.CutPrefix(w.Name, t.name)
+		if !found || (t.number == "") != (number == "") {
 			continue
 		}
-		cells := append(slices.Clone(first), lock)
-		for _, c := range columns {
-			cells = append(cells, c.cell(all, row))
-		}
-		failed, lost := failures(row)
-		rows = append(rows, append(cells, strconv.Itoa(failed), strconv.Itoa(lost), strconv.Itoa(len(row))))
-		if bad := slices.DeleteFunc(slices.Clone(row), benchfile.Run.Clean); len(bad) > 0 {
-			message := strings.Join(strings.Fields(bad[len(bad)-1].Error), " ")
-			who := strings.Join(append(slices.Clone(first), lock), " ")
-			notes += fmt.Sprintf("\n- **%s failed in %d of %d runs**: `%s`\n", who, len(bad), len(row), strings.ReplaceAll(message, "`", "'"))
+		for _, lock := range w.Locks {
+			row := all.Row(w.Name, lock)
+			if len(row) == 0 {
+				continue
+			}
+			cells := []string{lock}
+			if t.number != "" {
+				cells = []string{number, lock}
+			}
+			notes += failures(strings.Join(cells, " "), row)
+			for _, c := range t.columns {
+				cells = append(cells, c.cell(all, row))
+			}
+			rows = append(rows, append(cells, strconv.Itoa(len(row))))
 		}
 	}
 	return rows, notes
 }
 
-// failures of all runs of a row together.
-func failures(row benchfile.Runs) (failed, lost int) {
+// failures is a note on the runs in which a waiter failed or an update was lost; empty: there are none.
+func failures(name string, row benchfile.Runs) string {
+	bad, failed, lost, message := 0, 0, 0, ""
 	for _, r := range row {
-		failed, lost = failed+r.Failed, lost+r.Lost
+		if !r.Clean() {
+			bad, failed, lost, message = bad+1, failed+r.Failed, lost+r.Lost, r.Error
+		}
 	}
-	return failed, lost
+	if bad == 0 {
+		return ""
+	}
+	message = strings.ReplaceAll(strings.Join(strings.Fields(message), " "), "`", "'")
+	runs := fmt.Sprintf("%d of %d runs", bad, len(row))
+	return fmt.Sprintf("\n- **%s failed in %s**, waiters failed: %d, updates lost: %d: `%s`\n", name, runs, failed, lost, message)
 }
 
-// Spread is a column of the least, the median and the largest figure of a row, each times unit.
-func Spread(name string, of benchfile.Figure, unit float64) Column {
-	return Column{name, func(_, row benchfile.Runs) string {
+// spread is a column of the least, the median and the largest figure of a row.
+func spread(name string, of benchfile.Figure) column {
+	return column{name, func(_, row benchfile.Runs) string {
 		sample := row.Figures(of)
 		least, med, most := benchfile.Quantile(sample, 0), benchfile.Median(sample), benchfile.Quantile(sample, 1)
-		return fmt.Sprintf("%s / **%s** / %s", benchfile.Digits(least*unit), benchfile.Digits(med*unit), benchfile.Digits(most*unit))
+		return fmt.Sprintf("%s / **%s** / %s", benchfile.Digits(least), benchfile.Digits(med), benchfile.Digits(most))
 	}}
 }
 
-// Median is a column of medians. Runs that were not clean count, too.
-func Median(name string, of benchfile.Figure) Column {
-	return Column{name, func(_, row benchfile.Runs) string { return benchfile.Digits(benchfile.Median(row.Figures(of))) }}
+// median is a column of medians. Runs that were not clean count, too.
+func median(name string, of benchfile.Figure) column {
+	return column{name, func(_, row benchfile.Runs) string { return benchfile.Digits(benchfile.Median(row.Figures(of))) }}
 }
 
-// Against is a column of ratios to another row of the same workload, where both have clean runs in the same repetition.
-func Against(name, other string, of benchfile.Figure) Column {
-	return Column{name, func(all, row benchfile.Runs) string {
+// against is a column of ratios to another row of the same workload, where both have clean runs in the same repetition.
+func against(name, other string, of benchfile.Figure) column {
+	return column{name, func(all, row benchfile.Runs) string {
 		if r, ok := all.Ratio(row[0].Workload, row[0].Lock, other, of); ok {
 			return benchfile.Digits(r)
 		}
@@ -176,26 +163,24 @@ func waitsOf(_, row benchfile.Runs) string {
 	return strings.Join(cells, " / ")
 }
 
-// sharesOf is the least and the largest share of a process, in the run in which they differ most.
-func sharesOf(_, row benchfile.Runs) string {
-	var least, most float64
-	for _, r := range row {
-		if low, high := benchfile.Quantile(r.Shares, 0), benchfile.Quantile(r.Shares, 1); high-low >= most-least {
-			least, most = low, high
-		}
-	}
-	return fmt.Sprintf("%.1f to %.1f %%", least*100, most*100)
-}
-
-// The figures beside Redisson, which is the first process. Each of its sections is a turn; ours has several sections in one.
+// Beside Redisson, the first process is Redisson's.
 func redissonsRate(r benchfile.Run) float64 { return r.Rate * r.Shares[0] }
 func ourRate(r benchfile.Run) float64       { return r.Rate - redissonsRate(r) }
-func redissonsTurns(r benchfile.Run) float64 {
-	return r.Shares[0] * float64(r.Done) / float64(max(1, r.Turns))
-}
 
-// lockOf is the lock of a version of the app.
-func lockOf(_, row benchfile.Runs) string {
-	v, _ := versions.Find(row[0].Lock)
-	return v.Title
+// caption says when, where and with what the runs were measured.
+func caption(saved benchfile.Saved) string {
+	h := saved.Header
+	var built []string
+	for _, name := range slices.Sorted(maps.Keys(h.Versions)) {
+		built = append(built, name+" "+h.Versions[name])
+	}
+	rows := [][]string{
+		{"runs", fmt.Sprintf("%d, repetitions: %d, tree `%s`", len(saved.Runs), h.Reps, h.Stamp)},
+		{"machine", h.Machine + "; clients and servers share it"},
+		{"versions", strings.Join(built, ", ")},
+	}
+	for _, name := range slices.Sorted(maps.Keys(h.Missing)) {
+		rows = append(rows, []string{"not measured: " + name, marked.Cell(h.Missing[name])})
+	}
+	return marked.Table(2, []string{"measured", h.Date}, rows)
 }

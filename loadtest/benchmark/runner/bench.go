@@ -15,25 +15,22 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"locklab/lab/report/benchfile"
 	"locklab/lab/servers"
+	"locklab/loadtest/benchmark/worker"
+	"locklab/versions"
 )
-
-// nodes is how many independent servers RedLock uses; the first is also the single one.
-const nodes = 5
 
 // Bench has the servers and does runs on them.
 type Bench struct {
-	RoundTrip, Emulated float64           // µs, p50 of a PING
-	Missing             map[string]string // lock: how to install what it needs; workload: why it cannot run here
+	Missing map[string]string // lock: how to install what it needs
 
 	stack    *servers.Stack
-	redis    []server
-	backends map[string]*backend // those that are needed and not missing
-	jvms     map[int]*child
-	app      string // the lab's own program; empty: it is not needed
-	delayed  string // the address of redis[0] behind the emulated round trip; empty: it is not needed
-	quota    *quota // nil: no workload needs it, or it is missing
+	redis    []server // five: RedLock uses all, every other lock the first
+	backends map[string]servers.Servers
+	jvms     map[int]*child // they stay, because a cold one would measure its compiler
 }
 
 // Open starts the servers that the plan needs.
@@ -42,76 +39,71 @@ func Open(ctx context.Context, plan []Workload) (*Bench, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Bench{stack: s, Missing: map[string]string{}, backends: map[string]*backend{}, jvms: map[int]*child{}}
-	var locks []string
-	delayed, http := false, false
-	for _, w := range plan {
-		locks = append(append(locks, w.Locks...), w.Beside)
-		delayed, http = delayed || w.Delayed, http || w.Kind == HTTP
-	}
-	b.findMissing(locks)
-	b.enterQuota(plan)
-	if err := b.start(ctx, locks, delayed, http); err != nil {
+	b := &Bench{stack: s, Missing: map[string]string{}, backends: map[string]servers.Servers{}, jvms: map[int]*child{}}
+	if err := b.start(ctx, plan); err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
 	return b, nil
 }
 
-func (b *Bench) start(ctx context.Context, locks []string, delayed, http bool) error {
-	count := 1
-	if slices.ContainsFunc(locks, onNodes) {
-		count = nodes
+func (b *Bench) start(ctx context.Context, plan []Workload) error {
+	nodes, err := b.stack.RedLock(ctx, servers.RedLockNodes, true)
+	if err != nil {
+		return fmt.Errorf("%w (apt-get install redis-server)", err)
 	}
-	for range count {
-		if err := b.startRedis(ctx); err != nil {
-			return fmt.Errorf("%w (apt-get install redis-server)", err)
-		}
+	for _, n := range nodes {
+		b.redis = append(b.redis, server{n, redis.NewClient(&redis.Options{Addr: n.Addr, DisableIdentity: true, PoolSize: 1})})
 	}
-	if err := b.startBackends(ctx, locks); err != nil {
-		return err
-	}
-	if http {
-		if err := b.build(ctx); err != nil {
-			return err
-		}
-	}
-	var err error
-	if b.RoundTrip, err = roundTrip(ctx, b.redis[0].Addr); err != nil || !delayed {
-		return err
-	}
-	return b.openDelay(ctx)
-}
-
-// enterQuota must come before the first server is started.
-func (b *Bench) enterQuota(plan []Workload) {
 	for _, w := range plan {
-		if !w.Half || b.quota != nil {
-			continue
-		}
-		var err error
-		if b.quota, err = enterQuota(); err != nil {
-			b.Missing[w.Name] = "a cgroup with a quota of processor time (" + err.Error() + ")"
+		for _, lock := range append(slices.Clone(w.Locks), w.Beside) {
+			if err := b.startServerOf(ctx, lock); err != nil {
+				return err
+			}
 		}
 	}
+	return nil
 }
 
-// findMissing finds the locks that cannot run on this machine, and what helps.
-func (b *Bench) findMissing(locks []string) {
-	for _, lock := range locks {
-		server, needed := serverOf(lock)
-		switch {
-		case needed:
-			if p := program(server); p.Missing() != nil {
-				b.Missing[lock] = "apt-get install " + p.Debian
-			}
-		case onJava(lock):
-			if _, err := exec.LookPath("java"); err != nil {
-				b.Missing[lock] = "apt-get install openjdk-17-jre-headless"
-			} else if _, err := os.Stat(jar); err != nil {
-				b.Missing[lock] = "mvn -q -f loadtest/benchmark/java/pom.xml package"
-			}
+// startServerOf starts the server that keeps a lock, once, or notes what is missing. Servers have the settings of package servers:
+// ZooKeeper and etcd write each change to the disk, and MariaDB writes its log once in a second.
+func (b *Bench) startServerOf(ctx context.Context, lock string) error {
+	if onJava(lock) {
+		if _, err := exec.LookPath("java"); err != nil {
+			b.Missing[lock] = "apt-get install openjdk-17-jre-headless"
+		} else if _, err := os.Stat(jar); err != nil {
+			b.Missing[lock] = "mvn -q -f loadtest/benchmark/java/pom.xml package"
 		}
+		return nil
 	}
+	kind, needed := serverOf(lock)
+	if _, started := b.backends[kind.Name]; !needed || started {
+		return nil
+	}
+	program := kind.Program
+	if kind.Name == versions.NameEtcd { // the etcd that package servers builds where there is none on the PATH runs without fsync
+		program = servers.Program{Name: "etcd", Debian: program.Debian}
+	}
+	if program.Missing() != nil {
+		b.Missing[lock] = "apt-get install " + program.Debian
+		return nil
+	}
+	started, err := b.stack.Start(ctx, kind.Name, 1, true)
+	b.backends[kind.Name] = started
+	return err
+}
+
+// theirs are the libraries on other servers than Redis.
+var theirs = map[string]string{"GET_LOCK": versions.NameDatabase, "zk.Lock": versions.NameZooKeeper, "etcd": versions.NameEtcd}
+
+// serverOf is the kind of server that keeps a lock; false: Redis, or none.
+func serverOf(lock string) (kind servers.Kind, other bool) {
+	lock = strings.TrimSuffix(strings.TrimSuffix(lock, worker.Bare), worker.Mutex)
+	name, library := theirs[lock]
+	if v, ours := versions.Find(lock); ours && !library {
+		name = v.Server()
+	}
+	kind, _ = servers.KindNamed(name)
+	return kind, kind.Requests != nil
 }
 
 // Close stops everything that was started.
@@ -120,62 +112,22 @@ func (b *Bench) Close() error {
 	for _, s := range b.redis {
 		_ = s.info.Close()
 	}
-	err := b.stack.Close()
-	if b.quota != nil {
-		err = errors.Join(err, b.quota.leave())
-	}
-	return err
+	return b.stack.Close()
 }
 
-// Run measures rows one after the other, without those for which something is missing on this machine. Over HTTP all versions are one run.
-// A run that was interrupted is not returned.
-func (b *Bench) Run(ctx context.Context, w Workload, rows []string, rep int, progress func(row string)) (runs []benchfile.Run, _ error) {
-	if w.Kind == HTTP && len(rows) > 0 {
-		progress("")
-		return b.runHTTP(ctx, w, slices.Sorted(slices.Values(rows)), rep)
-	}
-	for _, lock := range rows {
-		if !b.has(w, lock) {
-			continue
-		}
-		progress(lock)
-		r, err := b.run(ctx, w, lock, rep)
-		if err != nil {
-			return runs, err
-		}
-		runs = append(runs, r)
-	}
-	return runs, nil
-}
+// Has reports whether a row can run on this machine.
+func (b *Bench) Has(w Workload, lock string) bool { return b.Missing[lock]+b.Missing[w.Beside] == "" }
 
-func (b *Bench) has(w Workload, lock string) bool {
-	return b.Missing[lock]+b.Missing[w.Beside]+b.Missing[w.Name] == ""
-}
-
-// Count is how many runs Run does of these rows. Over HTTP all versions are one.
-func (b *Bench) Count(w Workload, rows []string) int {
-	if w.Kind == HTTP {
-		return min(len(rows), 1)
-	}
-	runs := 0
-	for _, lock := range rows {
-		if b.has(w, lock) {
-			runs++
-		}
-	}
-	return runs
-}
-
-// run does one run. An error of the lock is part of the record; the error returned is the bench's own.
-func (b *Bench) run(ctx context.Context, w Workload, lock string, rep int) (benchfile.Run, error) {
-	r := benchfile.Run{Workload: w.Name, Lock: lock, Rep: rep, Waiters: w.Waiters}
+// Run measures a row once. An error of the lock is part of the record; the error returned is the bench's own.
+func (b *Bench) Run(ctx context.Context, w Workload, lock string, rep int) (benchfile.Run, error) {
+	r := benchfile.Run{Workload: w.Name, Lock: lock, Rep: rep}
 	for _, s := range b.redis {
 		if err := s.info.FlushAll(ctx).Err(); err != nil {
 			return r, err
 		}
 	}
 	t := &trial{bench: b, workload: w, lock: lock, record: &r}
-	defer t.end()
+	defer t.stop()
 	if err := t.run(ctx); err != nil {
 		r.Error = err.Error()
 		r.Failed = max(r.Failed, 1)
@@ -183,8 +135,8 @@ func (b *Bench) run(ctx context.Context, w Workload, lock string, rep int) (benc
 	return r, ctx.Err()
 }
 
-// libraries that the page names with their versions.
-var libraries = map[string]string{
+// clients that the page names with their versions.
+var clients = map[string]string{
 	"github.com/redis/go-redis/v9":     "go-redis",
 	"github.com/go-redsync/redsync/v4": "redsync",
 	"github.com/bsm/redislock":         "redislock",
@@ -197,29 +149,28 @@ var libraries = map[string]string{
 
 // Describe says where and with what b measures.
 func (b *Bench) Describe(form string, reps int) benchfile.Header {
-	known := map[string]string{"Go": runtime.Version(), "Redis": strings.TrimPrefix(servers.Engine(true), "redis-server ")}
+	known := map[string]string{"Go": runtime.Version(), "Redis": servers.RedisServer.Version()}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, m := range info.Deps {
-			if name := libraries[m.Path]; name != "" {
+			if name := clients[m.Path]; name != "" {
 				known[name] = m.Version
 			}
 		}
 	}
 	for _, s := range b.backends {
-		known[s.Title] = s.Program.Version()
+		known[s.Kind.Title] = s.Kind.Program.Version()
 	}
 	if jars, _ := filepath.Glob(filepath.Join(filepath.Dir(jar), "lib", "redisson-*.jar")); len(jars) > 0 {
 		known["Redisson"] = match(`redisson-(.+)\.jar`, jars[0])
-		known["Java"] = match(`(.+)`, output("java", "-version"))
+		known["Java"] = match(`"(.+)"`, output("java", "-version"))
 	}
 	cpuinfo, _ := os.ReadFile("/proc/cpuinfo")
 	kernel, _ := os.ReadFile("/proc/sys/kernel/osrelease")
 	model := match(`model name\s*: (.+)`, string(cpuinfo))
 	return benchfile.Header{
 		Date: time.Now().UTC().Format("2006-01-02 15:04 MST"), Form: form, Reps: reps,
-		Machine:    fmt.Sprintf("%d × %s, %s %s", runtime.NumCPU(), model, runtime.GOOS, strings.TrimSpace(string(kernel))),
-		Processors: runtime.NumCPU(), Versions: known, Stamp: strings.TrimSpace(output("git", "describe", "--always", "--dirty")),
-		Missing: b.Missing, RoundTrip: b.RoundTrip, Emulated: b.Emulated,
+		Machine:  fmt.Sprintf("%d × %s, %s %s", runtime.NumCPU(), model, runtime.GOOS, strings.TrimSpace(string(kernel))),
+		Versions: known, Stamp: strings.TrimSpace(output("git", "describe", "--always", "--dirty")), Missing: b.Missing,
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 type child struct {
 	*servers.Dialogue
 	orders  *json.Encoder
-	answers chan worker.Answer // closed when the process has ended
+	answers *json.Decoder
 }
 
 // jar is the Java worker.
@@ -34,40 +34,28 @@ var workerRole = servers.Role("benchmark-worker", func(in io.Reader, out io.Writ
 
 func onJava(lock string) bool { return strings.HasPrefix(lock, "redisson") }
 
-// startChild starts worker number i for a lock. JVMs stay for the following runs: a cold one would measure its compiler.
+// startChild starts worker number i for a lock.
 func (b *Bench) startChild(i int, lock string) (*child, error) {
 	name := fmt.Sprintf("worker-%d", i)
 	if !onJava(lock) {
-		w, err := b.stack.Dialogue(workerRole, name)
-		if err != nil {
-			return nil, err
-		}
-		return newChild(w), nil
+		return newChild(b.stack.Dialogue(workerRole, name))
 	}
 	if b.jvms[i] == nil {
 		classes := jar + ":" + filepath.Join(filepath.Dir(jar), "lib", "*")
-		w, err := b.stack.Program("java-"+name, "java", "-Xmx1g", "-XX:+UseSerialGC", "-cp", classes, "locklab.Worker")
+		c, err := newChild(b.stack.Program("java-"+name, "java", "-Xmx1g", "-XX:+UseSerialGC", "-cp", classes, "locklab.Worker"))
 		if err != nil {
 			return nil, err
 		}
-		b.jvms[i] = newChild(w)
+		b.jvms[i] = c
 	}
 	return b.jvms[i], nil
 }
 
-func newChild(w *servers.Dialogue) *child {
-	c := &child{w, json.NewEncoder(w.In), make(chan worker.Answer, 1)}
-	go func() {
-		defer close(c.answers)
-		for lines := json.NewDecoder(w.Out); ; {
-			var a worker.Answer
-			if lines.Decode(&a) != nil {
-				return
-			}
-			c.answers <- a
-		}
-	}()
-	return c
+func newChild(w *servers.Dialogue, err error) (*child, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &child{w, json.NewEncoder(w.In), json.NewDecoder(w.Out)}, nil
 }
 
 // stopJava ends the JVMs; the next run starts new ones.
@@ -80,20 +68,20 @@ func (b *Bench) stopJava() {
 
 func (c *child) tell(order worker.Order) error { return c.orders.Encode(order) }
 
-// answer waits for the answer to the last order.
-func (c *child) answer(limit time.Duration) (worker.Answer, error) {
-	select {
-	case a, ok := <-c.answers:
-		if !ok {
-			return a, fmt.Errorf("worker %s has ended", c)
+// answer waits for the answer to the last order. A worker that does not answer before the limit is killed.
+func (c *child) answer(limit time.Duration) (a worker.Answer, err error) {
+	kill := time.AfterFunc(limit, c.Kill)
+	if err := c.answers.Decode(&a); err != nil {
+		if !kill.Stop() {
+			return a, fmt.Errorf("no answer within %s", limit)
 		}
-		if a.Error != "" {
-			return a, errors.New(a.Error)
-		}
-		return a, nil
-	case <-time.After(limit):
-		return worker.Answer{}, fmt.Errorf("no answer within %s", limit)
+		return a, fmt.Errorf("worker %s has ended", c)
 	}
+	kill.Stop()
+	if a.Error != "" {
+		err = errors.New(a.Error)
+	}
+	return a, err
 }
 
 func (c *child) ask(order worker.Order, limit time.Duration) (worker.Answer, error) {
@@ -108,8 +96,7 @@ func (c *child) stop() {
 	_ = c.In.Close()
 	kill := time.AfterFunc(8*time.Second, c.Kill)
 	defer kill.Stop()
-	for range c.answers { // until its end; a late answer is of no use
-	}
+	_, _ = io.Copy(io.Discard, c.Out) // until its end
 	<-c.Done()
 	_ = c.Out.Close()
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -27,62 +26,37 @@ type trial struct {
 	lock     string
 	record   *benchfile.Run
 	children []*child
-	holder   *child // of a hand-over
-	before   usage
-	clients  time.Duration
 }
 
 func (t *trial) run(ctx context.Context) error {
-	err := t.prepare()
+	if err := t.prepare(); err != nil {
+		return err
+	}
+	before, err := t.bench.usage(ctx, t.lock)
 	if err != nil {
 		return err
 	}
-	if t.before, err = t.bench.usage(ctx, t.lock); err != nil {
+	if t.workload.Kind == worker.HandOver {
+		err = t.handOver()
+	} else {
+		err = t.together()
+	}
+	if err != nil {
 		return err
 	}
-	t.clients = t.clientCPU()
-	if err := t.measure(); err != nil {
-		return err
-	}
-	return t.count(ctx)
-}
-
-// measure does the load. Two of five nodes are stopped meanwhile when the row says so, or the processor time is halved.
-func (t *trial) measure() (err error) {
-	if t.workload.Half {
-		if err := t.bench.quota.limit(true); err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, t.bench.quota.limit(false)) }()
-	}
-	if strings.HasSuffix(t.lock, hanging) {
-		for _, s := range t.bench.redis[nodes-2:] {
-			if err := s.Pause(); err != nil {
-				return err
-			}
-			defer s.Resume()
-		}
-	}
-	switch t.workload.Kind {
-	case worker.HandOver:
-		return t.handOver()
-	case worker.Memory:
-		return t.memory()
-	}
-	return t.together(worker.Order{Do: "go", At: time.Now().Add(lead).UnixMicro()})
+	return t.count(ctx, before)
 }
 
 // prepare starts the workers and waits until all are ready.
 func (t *trial) prepare() error {
 	loads, locks := t.workload.split(t.lock)
-	t.record.Processes = len(loads)
 	for i, lock := range locks {
 		c, err := t.bench.startChild(i, lock)
 		if err != nil {
 			return err
 		}
 		t.children = append(t.children, c)
-		task := t.bench.task(t.workload, lock, loads[i])
+		task := t.bench.task(lock, loads[i])
 		if err := c.tell(worker.Order{Do: "prepare", Task: &task}); err != nil {
 			return err
 		}
@@ -92,13 +66,10 @@ func (t *trial) prepare() error {
 }
 
 // task is what a worker opens, and where.
-func (b *Bench) task(w Workload, lock string, load worker.Load) worker.Task {
+func (b *Bench) task(lock string, load worker.Load) worker.Task {
 	t := worker.Task{Lock: lock, Redis: b.redis[0].Addr, Load: load}
-	if server, needed := serverOf(lock); needed {
-		t.Backend = b.backends[server].addr
-	}
-	if w.Delayed {
-		t.Redis = b.delayed
+	if kind, other := serverOf(lock); other {
+		t.Backend = b.backends[kind.Name].Addrs[0]
 	}
 	if onNodes(lock) {
 		for _, s := range b.redis {
@@ -108,19 +79,15 @@ func (b *Bench) task(w Workload, lock string, load worker.Load) worker.Task {
 	return t
 }
 
-// end stops the workers. A JVM stays, unless something failed in it.
-func (t *trial) end() {
-	if t.holder != nil {
-		_, _ = t.holder.ask(worker.Order{Do: "give"}, t.workload.Limit)
-	}
+// stop stops the workers. A JVM stays, unless something failed in it.
+func (t *trial) stop() {
 	_, locks := t.workload.split(t.lock)
 	for i, c := range t.children {
 		if !onJava(locks[i]) {
 			c.stop()
+		} else if t.record.Error != "" {
+			t.bench.stopJava()
 		}
-	}
-	if t.record.Error != "" && (onJava(t.lock) || onJava(t.workload.Beside)) {
-		t.bench.stopJava()
 	}
 }
 
@@ -135,22 +102,23 @@ func (t *trial) answers(limit time.Duration) ([]worker.Answer, error) {
 	return all, errors.Join(errs...)
 }
 
-// all gives every worker the same order, and waits for the answers.
-func (t *trial) all(order worker.Order) ([]worker.Answer, error) {
+// together lets all workers do their load at the same moment.
+func (t *trial) together() error {
+	start := worker.Order{Do: "go", At: time.Now().Add(lead).UnixMicro()}
 	for _, c := range t.children {
-		if err := c.tell(order); err != nil {
-			return nil, err
+		if err := c.tell(start); err != nil {
+			return err
 		}
 	}
-	return t.answers(t.workload.Limit + slack)
+	answers, err := t.answers(t.workload.Limit + slack)
+	if err == nil {
+		t.sum(answers)
+	}
+	return err
 }
 
-// together makes the record of a load that all workers do simultaneously.
-func (t *trial) together(order worker.Order) error {
-	answers, err := t.all(order)
-	if err != nil {
-		return err
-	}
+// sum makes the record of a load from the results of all workers.
+func (t *trial) sum(answers []worker.Answer) {
 	r := t.record
 	var perWaiter, perProcess, waits []int
 	inTime := 0
@@ -170,18 +138,17 @@ func (t *trial) together(order worker.Order) error {
 		}
 		began, ended = min(began, a.Result.Began), max(ended, a.Result.Ended)
 	}
-	r.Seconds = float64(ended-began) / 1e6
-	if t.workload.Kind == worker.Sustained || t.workload.Kind == worker.Uncontended {
-		r.Seconds = t.workload.Lasts.Seconds()
-		r.Rate, r.Jain, r.JainProcesses = float64(inTime)/r.Seconds, benchfile.JainIndex(perWaiter), benchfile.JainIndex(perProcess)
-		for _, n := range perProcess {
-			r.Shares = append(r.Shares, float64(n)/float64(max(1, inTime)))
-		}
-	} else {
-		r.Want, r.Rate = t.workload.Waiters, float64(r.Done)/r.Seconds
-	}
 	r.WaitP50, r.WaitP99, r.WaitMax = quantiles(waits)
-	return nil
+	if t.workload.Lasts == 0 {
+		r.Want, r.Seconds = t.workload.Waiters, float64(ended-began)/1e6
+		r.Rate = float64(r.Done) / r.Seconds
+		return
+	}
+	r.Seconds = t.workload.Lasts.Seconds()
+	r.Rate, r.Jain, r.JainProcesses = float64(inTime)/r.Seconds, benchfile.JainIndex(perWaiter), benchfile.JainIndex(perProcess)
+	for _, n := range perProcess {
+		r.Shares = append(r.Shares, float64(n)/float64(max(1, inTime)))
+	}
 }
 
 func quantiles[T int | float64](all []T) (p50, p99, most float64) {
@@ -198,7 +165,7 @@ func (t *trial) handOver() error {
 	}
 	var took []float64
 	began := time.Now()
-	for len(took) < t.workload.Count && time.Since(began) < t.workload.Lasts {
+	for time.Since(began) < t.workload.Lasts {
 		if err := b.tell(worker.Order{Do: "take"}); err != nil {
 			return err
 		}
@@ -214,45 +181,23 @@ func (t *trial) handOver() error {
 		took = append(took, float64(granted.At-released.At)/1e3)
 		a, b = b, a
 	}
-	t.holder = a
 	t.record.Done, t.record.Seconds = len(took), time.Since(began).Seconds()
 	t.record.WaitP50, t.record.WaitP99, t.record.WaitMax = quantiles(took)
-	return nil
-}
-
-// memory has one worker hold the lock while the waiters of all workers wait. Then they are served.
-func (t *trial) memory() error {
-	holder := t.children[0]
-	if _, err := holder.ask(worker.Order{Do: "take"}, t.workload.Limit); err != nil {
-		return err
-	}
-	measured, err := t.all(worker.Order{Do: "go", At: time.Now().UnixMicro()})
-	if err != nil {
-		return err
-	}
-	for _, a := range measured {
-		t.record.PerWaiter += float64(a.Bytes-a.Before) / float64(t.workload.Waiters)
-	}
-	if _, err := holder.ask(worker.Order{Do: "give"}, t.workload.Limit); err != nil {
-		return err
-	}
-	return t.together(worker.Order{Do: "collect"})
+	_, err := a.ask(worker.Order{Do: "give"}, limit)
+	return err
 }
 
 // count reads the servers' counters and, where there were sections, the value that they must have written.
-func (t *trial) count(ctx context.Context) error {
+func (t *trial) count(ctx context.Context, before usage) error {
 	r := t.record
-	clients := t.clientCPU() - t.clients
 	after, err := t.bench.usage(ctx, t.lock)
 	if err != nil {
 		return err
 	}
 	n := float64(max(1, r.Done))
-	r.Commands = float64(after.commands-t.before.commands) / n
-	r.Turns = int(after.published - t.before.published)
-	r.Reads = float64(after.reads-t.before.reads-int64(len(t.bench.used(t.lock)))) / n // without the runner's own
-	r.ServerCPU = float64((after.cpu - t.before.cpu).Microseconds()) / n
-	r.ClientCPU = float64(clients.Microseconds()) / n
+	r.Commands = float64(after.commands-before.commands) / n
+	r.Reads = float64(after.reads-before.reads-int64(len(t.bench.used(t.lock)))) / n // without the runner's own
+	r.ServerCPU = float64((after.cpu - before.cpu).Microseconds()) / n
 	if t.workload.Kind == worker.Uncontended || t.workload.Kind == worker.HandOver {
 		return nil
 	}
@@ -266,12 +211,4 @@ func (t *trial) count(ctx context.Context) error {
 	}
 	r.Lost = max(0, r.Done-value)
 	return nil
-}
-
-func (t *trial) clientCPU() time.Duration {
-	var sum time.Duration
-	for _, c := range t.children {
-		sum += cpu(c.PID())
-	}
-	return sum
 }

@@ -13,7 +13,7 @@ const (
 	grace    = 2 * time.Second // from the limit until a lock must have noticed that its context has ended
 )
 
-// crowd is the waiters of one worker. They exist before the clock starts, but for the memory load.
+// crowd is the waiters of one worker. They exist before the clock starts.
 type crowd struct {
 	load    Load
 	lock    Lock
@@ -37,32 +37,22 @@ type waiter struct {
 
 func newCrowd(load Load, lock Lock, section *redis.Client) *crowd {
 	c := &crowd{load: load, lock: lock, section: section, started: make(chan struct{}), ended: make(chan *waiter, load.Waiters)}
-	for range load.Waiters {
-		c.waiters = append(c.waiters, &waiter{})
-	}
-	if load.Kind != Memory { // there, the goroutines are measured, too
-		c.spawn()
+	for i := range load.Waiters {
+		w := &waiter{}
+		c.waiters = append(c.waiters, w)
+		go c.run(w, i%max(1, load.Keys))
 	}
 	return c
 }
 
-func (c *crowd) spawn() {
-	for i, w := range c.waiters {
-		go c.run(w, i%max(1, c.load.Keys))
-	}
-}
-
 func (c *crowd) start() {
-	if c.load.Kind == Memory {
-		c.spawn()
-	}
 	c.began = time.Now()
 	c.until = c.began.Add(time.Duration(c.load.Millis) * time.Millisecond)
 	c.ctx, c.cancel = context.WithTimeout(context.Background(), time.Duration(c.load.Limit)*time.Millisecond)
 	close(c.started)
 }
 
-// run is a waiter. It does little itself, so that a waiter's stack is the lock's where the memory is measured.
+// run is a waiter.
 func (c *crowd) run(w *waiter, key int) {
 	<-c.started
 	for more := true; more; {
@@ -93,7 +83,7 @@ func (c *crowd) granted(w *waiter, key int, asked time.Time, unlock func() error
 	if err == nil && len(w.waits) < maxWaits {
 		w.waits = append(w.waits, int(at.Sub(asked).Microseconds()))
 	}
-	if c.load.Kind == Burst || c.load.Kind == Memory {
+	if c.load.Kind == Burst {
 		return err == nil && int(w.done.Load()) < c.load.Each
 	}
 	return err == nil && w.last.Before(c.until)

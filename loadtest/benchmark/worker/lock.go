@@ -30,7 +30,7 @@ const (
 // open opens the lock called name for a process with that many waiters. The caller must call closer, which closes what the lock has opened,
 // but not the clients of s.
 func open(name string, s clients, waiters int) (lock Lock, closer func() error, err error) {
-	if library, behind := strings.CutSuffix(name, mutex); behind {
+	if library, behind := strings.CutSuffix(name, Mutex); behind {
 		lock, closer, err = open(library, s, 1)
 		return behindMutex(lock), closer, err
 	}
@@ -56,7 +56,7 @@ func open(name string, s clients, waiters int) (lock Lock, closer func() error, 
 		return openGetLock(s.backend)
 	default:
 		o, known := ours[name]
-		if version, isBare := strings.CutSuffix(name, bare); isBare {
+		if version, isBare := strings.CutSuffix(name, Bare); isBare {
 			o, known = ours[version]
 			o.bare = true
 		}
@@ -68,8 +68,11 @@ func open(name string, s clients, waiters int) (lock Lock, closer func() error, 
 	return lock, closer, err
 }
 
-// mutex ends the name of a library behind a mutex in each process.
-const mutex = "-mutex"
+// Endings of the names of locks.
+const (
+	Bare  = "-bare"  // a lock of ours without the queue in the process
+	Mutex = "-mutex" // a library behind a mutex in each process
+)
 
 // behindMutex lets one goroutine of the process at a time ask for a key, as a program does that has a mutex in front of its library.
 func behindMutex(lock Lock) Lock {

@@ -24,7 +24,7 @@ func TestDatabaseLocksExclude(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"v5", "v5" + bare, "GET_LOCK"} {
+	for _, name := range []string{"v5", "v5" + Bare, "GET_LOCK"} {
 		t.Run(name, func(t *testing.T) {
 			lock, closer, err := open(name, clients{backend: "mysql:" + db.DSN}, 4)
 			if err != nil {
@@ -95,7 +95,7 @@ func TestBehindMutex(t *testing.T) {
 }
 
 func TestUnknownLock(t *testing.T) {
-	for _, name := range []string{"v9", "v9" + bare, "dance", "dance" + mutex} {
+	for _, name := range []string{"v9", "v9" + Bare, "dance", "dance" + Mutex} {
 		if _, _, err := open(name, clients{}, 1); err == nil {
 			t.Errorf("%s: no error", name)
 		}

@@ -10,7 +10,6 @@ const (
 	Burst       = "burst"       // every waiter locks at the same moment, Each times
 	Sustained   = "sustained"   // every waiter locks again and again until the time is over
 	HandOver    = "hand-over"   // the runner says take and give
-	Memory      = "memory"      // all wait, are weighed, then are served
 )
 
 // Load is what one worker does in one run.
@@ -32,8 +31,7 @@ type Task struct {
 	Load    Load     `json:"load"`
 }
 
-// Order is "prepare", then "go". For a hand-over it is "take" and "give", any number of times. For the memory it is "take" to one
-// worker, "go" (all wait), "give", "collect". A closed input ends the worker.
+// Order is "prepare", then "go", or for a hand-over "take" and "give", any number of times. A closed input ends the worker.
 type Order struct {
 	Do   string `json:"do"`
 	Task *Task  `json:"task,omitempty"`
@@ -43,9 +41,7 @@ type Order struct {
 // Answer is one line for each order.
 type Answer struct {
 	Error  string  `json:"error,omitempty"`
-	At     int64   `json:"at,omitempty"`     // Unix nanoseconds: when the lock was granted, or the release began
-	Before int64   `json:"before,omitempty"` // bytes in use before anybody waited …
-	Bytes  int64   `json:"bytes,omitempty"`  // … and with all waiting
+	At     int64   `json:"at,omitempty"` // Unix nanoseconds: when the lock was granted, or the release began
 	Result *Result `json:"result,omitempty"`
 }
 

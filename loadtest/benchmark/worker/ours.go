@@ -10,9 +10,6 @@ import (
 	"locklab/versions"
 )
 
-// bare ends the name of a lock without its queue.
-const bare = "-bare"
-
 // own is a lock of the lab with its defaults, unless it says something else.
 type own struct {
 	strategy string

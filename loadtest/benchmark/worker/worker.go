@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime"
-	"runtime/debug"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -18,9 +16,8 @@ import (
 )
 
 const (
-	settling    = 1500 * time.Millisecond // what the waiters of the memory load get before they are measured
-	warmWaiters = 32                      // goroutines
-	warmCycles  = 3                       // of each, on a key of its own
+	warmWaiters = 32 // goroutines
+	warmCycles  = 3  // of each, on a key of its own
 )
 
 // Serve executes the orders of in until it ends: one task, or several one after the other.
@@ -47,14 +44,13 @@ func Serve(in io.Reader, out io.Writer) error {
 
 // worker is what one task has opened.
 type worker struct {
-	load    Load
 	lock    Lock
 	closer  func() error
 	clients []*redis.Client
 	crowd   *crowd
 	ctx     context.Context
 	cancel  context.CancelFunc
-	unlock  func() error // of a hand-over, and of the memory load
+	unlock  func() error // of a hand-over
 }
 
 func (w *worker) execute(order Order) (answer Answer, err error) {
@@ -70,16 +66,7 @@ func (w *worker) execute(order Order) (answer Answer, err error) {
 		err = w.unlock()
 	case "go":
 		time.Sleep(time.Until(time.UnixMicro(order.At)))
-		if w.load.Kind == Memory {
-			answer.Before = inUse()
-			w.crowd.start()
-			time.Sleep(settling)
-			answer.Bytes = inUse()
-			break
-		}
 		w.crowd.start()
-		answer.Result = w.crowd.collect()
-	case "collect":
 		answer.Result = w.crowd.collect()
 	default:
 		err = fmt.Errorf("unknown order %q", order.Do)
@@ -89,7 +76,6 @@ func (w *worker) execute(order Order) (answer Answer, err error) {
 
 // prepare opens the lock, warms it up, and makes the waiters.
 func (w *worker) prepare(task *Task) error {
-	w.load = task.Load
 	limit := time.Duration(task.Load.Limit) * time.Millisecond
 	w.ctx, w.cancel = context.WithTimeout(context.Background(), 2*limit+10*time.Second)
 	section := w.client(task.Redis)
@@ -104,7 +90,7 @@ func (w *worker) prepare(task *Task) error {
 	if err := w.warm(section); err != nil {
 		return fmt.Errorf("warm up: %w", err)
 	}
-	w.crowd = newCrowd(w.load, w.lock, section)
+	w.crowd = newCrowd(task.Load, w.lock, section)
 	return nil
 }
 
@@ -162,14 +148,6 @@ func increment(ctx context.Context, section *redis.Client, key string) error {
 		return err
 	}
 	return section.Set(ctx, key, n+1, 0).Err()
-}
-
-// inUse is the memory of heap and stacks that is referenced, in bytes.
-func inUse() int64 {
-	var m runtime.MemStats
-	debug.FreeOSMemory()
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc + m.StackInuse)
 }
 
 func (w *worker) end() {

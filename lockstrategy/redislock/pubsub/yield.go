@@ -48,7 +48,7 @@ func (h *Hub) publishing(name string) *Published {
 }
 
 const (
-	// yieldTo is the time for a process to ask for a key after it was notified (docs/benchmark.md, "8 processes with one waiter").
+	// yieldTo is the time for a process to ask for a key after it was notified (docs/scale.md, "One waiter each").
 	yieldTo      = 3 * time.Millisecond
 	longestYield = 100 * time.Millisecond // for many processes: one turn
 )
