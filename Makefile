@@ -113,8 +113,8 @@ faults: ## Break the containers one by one and write what users see to docs/faul
 twelve: ## Load twelve instances in containers with k6 and write what the supplier sees to docs/ratelimit.md (9 minutes)
 	go run ./tools/twelve
 
-kubernetes: ## Start a Kubernetes cluster of three nodes, try every topology and a class, and write docs/kubernetes.md (25 minutes, plus 10 for the first build); KUBERNETES=sentinel or KUBERNETES=class runs one
-	go run ./tools/kubernetes $(KUBERNETES)
+kubernetes: ## Start a Kubernetes cluster of three nodes, try every topology and a class, and write docs/kubernetes.md (25 minutes, plus 10 for the first build); KUBERNETES=sentinel or KUBERNETES=class runs one, KUBERNETES=clean removes what a killed run left
+	@deploy/kubernetes/engine/run $(KUBERNETES)
 
 class: ## Generate a Kubernetes lab for each participant of a class, as in: make class N=25 HOST=192.168.1.20 TOPOLOGY=single
 	@deploy/kubernetes/participants "$(N)" "$(HOST)" $(TOPOLOGY)
