@@ -52,7 +52,9 @@ set -euo pipefail
 . <(sed '/^case /,$d' ` + engine + `cluster)
 group=locklab-killed net=10.97.0
 if [ "$1" = clean ]; then
-  until find /sys/fs/cgroup/*/$group -depth -type d -exec rmdir {} + 2>/dev/null || ! compgen -G "/sys/fs/cgroup/*/$group"; do sleep 0.1; done
+  while compgen -G "/sys/fs/cgroup/*/$group"; do
+    find /sys/fs/cgroup/*/$group -depth -type d -exec rmdir {} + 2>/dev/null || sleep 0.1
+  done
   exit
 fi
 mount --make-rprivate /

@@ -123,7 +123,7 @@ func TestJudged(t *testing.T) {
 
 // madeUp is a lock that was tried over the servers of a store. Its rows hold, unless they are among these.
 func madeUp(name, store string, of *Library, states map[string]scorecard.State) result {
-	card := &scorecard.Scorecard{Claims: protocol.Claims{Store: store}, Server: store + " 7", Ended: time.Date(2026, 11, 28, 1, 2, 3, 0, time.UTC)}
+	card := &scorecard.Scorecard{Claims: protocol.Claims{Store: store}, Server: store + " 7", Ended: time.Unix(1795824000, 0).UTC()}
 	for _, row := range scorecard.Rows() {
 		score := scorecard.Score{ID: row.ID, State: cmp.Or(states[lab.Number(row.ID)], scorecard.Holds)}
 		if score.State == scorecard.Violated {
@@ -151,8 +151,8 @@ func TestTheTablesSayWhatTheScorecardsSay(t *testing.T) {
 		{scoreTable(all), "| good | holds | no | holds |"},
 		{scoreTable(all), "| bad | holds | holds | [**violated**](https://a.example/bad) |"},
 		{scoreTable(all), "| polls | holds | holds | holds |"},
-		{violations, `| bad | T03-late-release violated | C and B; both \| wrote 1 | polls (violates T20) | [It does not compare.](https://a.example/bad) | ` +
-			"`make library NAME=bad ROW=T03` |"},
+		{violations, `| bad | T03-late-release violated | C and B; both \| wrote 1 | polls (violates T20) | ` +
+			"[It does not compare.](https://a.example/bad) | `make library NAME=bad ROW=T03` |"},
 		{violations, "| bad | T10-cut-waiter inconclusive |"},
 		{violations, `| polls | T20-quiet-wait violated | C and B; both \| wrote 1 | bad (violates T03) | - |`},
 		{caption(all), "| 2026-11-28 | 2026-11-28 | etcd 7, redis 7, redlock 7 |"},
