@@ -6,6 +6,7 @@ CYCLONEDX := github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
 LICENCES := github.com/google/go-licenses@v1.6.0
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 VULNDB := golang.org/x/vulndb/cmd/indexdb
+GREMLINS := github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0
 STAMP := $(shell .ci/stamp)
 APP := go run -ldflags "-X 'main.stamp=$(STAMP)'" ./cmd/app
 
@@ -68,11 +69,9 @@ size: ## Count lines of Go without tests: total, some parts, and each package
 imports: ## Draw which packages import which, in docs/decisions/0001-packages-and-imports.md; fails on a circle
 	@go run ./tools/imports
 
-PACKAGES := ./pview ./order ./lab/history ./lab ./systems/ratelimit ./systems/shop ./systems/cache ./lab/explore
-
-mutants: export LAB_PARTS = all
-mutants: ## Check that a test fails for each change in tools/mutants/mutants.txt; MUTANTS=pview selects by name, OF=4 PART=1 runs a quarter, SEED=1 N=27 makes random changes instead
-	@$(if $(SEED),go run ./tools/mutants -seed $(SEED) -n $(or $(N),27) $(PACKAGES),go run ./tools/mutants -run "$(MUTANTS)" -of $(or $(OF),1) -part $(or $(PART),0) tools/mutants/mutants.txt)
+# The tests of a small package take less time than the linker, so each change gets thirty times that time.
+mutants: ## Check that a test fails for each change in tools/mutants/mutants.txt; MUTANTS=session selects by name, PACKAGE=./lab/history changes one package with gremlins instead
+	@$(if $(PACKAGE),go run $(GREMLINS) unleash $(PACKAGE) --workers 2 --timeout-coefficient 30 --invert-logical --invert-loopctrl,LAB_PARTS=all go run ./tools/mutants -run "$(MUTANTS)" tools/mutants/mutants.txt)
 
 cross: ## Run go vet for macOS and Windows
 	GOOS=darwin go vet ./...
@@ -110,8 +109,8 @@ faults: ## Break the containers one by one and write what users see to docs/faul
 twelve: ## Load twelve instances in containers with k6 and write what the supplier sees to docs/ratelimit.md (9 minutes)
 	go run ./tools/twelve
 
-kubernetes: ## Start a Kubernetes cluster of three nodes, try every topology and a class, and write docs/kubernetes.md (25 minutes, plus 10 for the first build); KUBERNETES=sentinel or KUBERNETES=class runs one
-	go run ./tools/kubernetes $(KUBERNETES)
+kubernetes: ## Start a Kubernetes cluster of three nodes, try every topology and a class, and write docs/kubernetes.md (25 minutes, plus 10 for the first build); KUBERNETES=sentinel or KUBERNETES=class runs one, KUBERNETES=clean removes what a killed run left
+	@deploy/kubernetes/engine/run $(KUBERNETES)
 
 class: ## Generate a Kubernetes lab for each participant of a class, as in: make class N=25 HOST=192.168.1.20 TOPOLOGY=single
 	@deploy/kubernetes/participants "$(N)" "$(HOST)" $(TOPOLOGY)

@@ -2,13 +2,11 @@ package containers
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 
 	"locklab/lab"
 	"locklab/lab/burst"
-	"locklab/lab/nodeloss"
 	"locklab/lab/servers/compose"
 )
 
@@ -35,7 +33,7 @@ func (o Outage) Verdict() lab.Verdict {
 }
 
 func outage(ctx context.Context, docker compose.Docker, target burst.Target, users int) (Outage, error) {
-	o := Outage{Replaced: nodeloss.Promotes(docker.Topology)}
+	o := Outage{Replaced: Promotes(docker.Topology)}
 	var err error
 	if o.Killed, err = master(ctx, docker); err != nil {
 		return o, err
@@ -57,15 +55,11 @@ func master(ctx context.Context, docker compose.Docker) (string, error) {
 	services := slices.DeleteFunc(slices.Collect(maps.Keys(docker.Files.Services["redis-ready"].DependsOn)), func(service string) bool {
 		return !compose.Starts(docker.Files.Services[service]) // it is of another topology
 	})
-	name, err := nodeloss.Master(services, func(service string) (string, error) {
+	return Master(services, func(service string) (string, error) {
 		container, err := docker.Container(ctx, service)
 		if err != nil {
 			return "", err
 		}
-		return container.Run(ctx, "sh", "-c", nodeloss.Role)
+		return container.Run(ctx, "sh", "-c", Role)
 	})
-	if err == nil && name == "" {
-		err = errors.New("no service is a master that has the counter")
-	}
-	return name, err
 }

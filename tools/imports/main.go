@@ -37,7 +37,7 @@ var groups = [...]struct{ name, about, pattern string }{
 	{"lab/scorecard", "any program with a lock", `lab/scorecard`},
 	{"lab/clients", "clients of the locks", `lab/clients$`},
 	{"lab/clients/protocol", "JSON lines", `lab/clients/protocol`},
-	{"lab/burst", "HTTP load; containers, nodeloss, watch", `lab/(burst|containers|nodeloss|watch)`},
+	{"lab/burst", "HTTP load; containers, watch", `lab/(burst|containers|watch)`},
 	{"lab", "the engine", `lab$`},
 	{"lab/servers", "servers and their faults; doctor", `lab/(servers|doctor)`},
 	{"lab/explore", "one command at a time", `lab/explore`},

@@ -4,81 +4,62 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"locklab/lab"
 	"locklab/lab/burst"
-	"locklab/lab/nodeloss"
 )
 
-// Result is what one topology has shown.
+// class is a run beside those of the topologies: labs of several participants in one cluster.
+const class = "class"
+
+// Result is what one topology has shown, or the class.
 type Result struct {
-	Topology  string
+	Name      string
 	UpAfter   time.Duration // from the start of the first process to three ready nodes with all images
 	Ready     time.Duration // from `kubectl apply` to the last ready pod
 	ByService burst.Results // three instances behind the Service app, without nginx
 	Outage    Outage
-}
-
-// Outage is a burst of v3 during which a node is killed.
-type Outage struct {
-	nodeloss.Loss
-	Node  string   // that is killed
-	Stays string   // MySQL's node
-	Lost  []string // the pods that were on it
+	Class     Class
 }
 
 const (
+	users       = 666
 	applyWithin = "600s" // far above what was measured, because the machine may be busy
-	users       = nodeloss.Users
 )
 
-// deployment is a topology in a running cluster.
+// deployment is a topology in a running cluster, or a lab of the class.
 type deployment struct {
-	dir, topology string // or class
-	namespace     string // empty: that of kubectl's configuration, or of each object
-	result        Result
+	dir       string // of the cluster
+	topology  string
+	namespace string // empty: that of kubectl's configuration, or of each object
+	result    Result
 }
 
-// runInside starts the cluster in the namespaces of this process, and runs one topology or the class.
-func runInside(ctx context.Context, dir, topology string) (any, error) {
-	l := deployment{dir: dir, topology: topology, result: Result{Topology: topology}}
+// run starts the cluster in the namespaces of this process, and runs one topology or the class. dir has the images.
+func run(ctx context.Context, name, dir string) (Result, error) {
+	l := &deployment{dir: filepath.Join(dir, "cluster"), topology: name, result: Result{Name: name}}
 	began := time.Now()
 	l.say("starting three nodes")
-	if _, err := output(ctx, engine+"/cluster", "start", l.cluster(), filepath.Join(filepath.Dir(dir), "images.tar")); err != nil {
-		return nil, err
+	if _, err := output(ctx, cluster, "start", l.dir, filepath.Join(dir, "images.tar")); err != nil {
+		return l.result, err
 	}
 	l.result.UpAfter = time.Since(began)
-	run := l.run
-	if topology == class {
-		run = l.runClass
+	steps := []func(context.Context) error{l.deploy, l.jobs, l.byService, l.outage}
+	if name == class {
+		steps = []func(context.Context) error{l.class}
 	}
-	result, err := run(ctx)
-	if err != nil {
-		pods, _ := l.kubectl(context.WithoutCancel(ctx), "get", "pods", "--all-namespaces", "--output=wide")
-		events, _ := l.kubectl(context.WithoutCancel(ctx), "get", "events", "--all-namespaces", "--sort-by=.lastTimestamp")
-		return nil, fmt.Errorf("%s\n%s\n%w", events, pods, err)
-	}
-	return result, nil
-}
-
-// run runs a topology.
-func (l *deployment) run(ctx context.Context) (any, error) {
-	for _, step := range []func(context.Context) error{l.deploy, l.jobs, l.byService, l.outage} {
+	for _, step := range steps {
 		if err := step(ctx); err != nil {
-			return nil, err
+			pods, _ := l.kubectl(context.WithoutCancel(ctx), "get", "pods", "--all-namespaces", "--output=wide")
+			events, _ := l.kubectl(context.WithoutCancel(ctx), "get", "events", "--all-namespaces", "--sort-by=.lastTimestamp")
+			return l.result, fmt.Errorf("%s\n%s\n%s: %w", events, pods, name, err)
 		}
 	}
 	return l.result, nil
 }
-
-func (l *deployment) cluster() string { return filepath.Join(l.dir, "cluster") }
 
 func (l *deployment) say(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "%s: %s\n", l.topology, fmt.Sprintf(format, args...))
@@ -86,7 +67,7 @@ func (l *deployment) say(format string, args ...any) {
 
 func (l *deployment) kubectl(ctx context.Context, args ...string) (string, error) {
 	return output(ctx, "kubectl", append([]string{
-		"--kubeconfig=" + filepath.Join(l.cluster(), "kubeconfig"), "--namespace", l.namespace,
+		"--kubeconfig=" + filepath.Join(l.dir, "kubeconfig"), "--namespace", l.namespace,
 	}, args...)...)
 }
 
@@ -167,68 +148,4 @@ func (l *deployment) byService(ctx context.Context) error {
 		return fmt.Errorf("through the Service: %s: %s", r.Verdict, r.Reasons())
 	}
 	return nil
-}
-
-// outage kills a node during bursts of v3, and judges what was left.
-func (l *deployment) outage(ctx context.Context) error {
-	target, err := l.target(ctx)
-	if err != nil {
-		return err
-	}
-	o := &l.result.Outage
-	master, err := l.choose(ctx, o)
-	if err != nil {
-		return err
-	}
-	l.say("%s is killed, with %s; master of the counter: %q", o.Node, strings.Join(o.Lost, ", "), master)
-	// The requests come in by a node that stays: they would all end with it.
-	if _, err := output(ctx, engine+"/cluster", "enter", strings.TrimPrefix(o.Stays, "node")); err != nil {
-		return err
-	}
-	http.DefaultClient.CloseIdleConnections() // they came in by another node
-	kill := func(ctx context.Context) error {
-		_, err := output(ctx, engine+"/cluster", "kill", l.cluster(), strings.TrimPrefix(o.Node, "node"))
-		return err
-	}
-	o.Loss, err = nodeloss.Run(ctx, target, master, kill, func(after time.Duration) {
-		l.say("back after %s; waiting until every request is answered", after)
-	})
-	return err
-}
-
-// choose takes a node without the database, and returns the master of the counter if it ends with the node. It does behind sentinels and in
-// a cluster, which replace it, and not elsewhere.
-func (l *deployment) choose(ctx context.Context, o *Outage) (killed string, err error) {
-	text, err := l.kubectl(ctx, "get", "pods", `--output=jsonpath={range .items[*]}{.metadata.name} {.spec.nodeName}{"\n"}{end}`)
-	if err != nil {
-		return "", err
-	}
-	at := map[string]string{}
-	for line := range strings.Lines(text) {
-		if pod, node, both := strings.Cut(strings.TrimSpace(line), " "); both {
-			at[pod] = node
-		}
-	}
-	pods := slices.Sorted(maps.Keys(at))
-	master, err := nodeloss.Master(pods, func(pod string) (string, error) {
-		return l.kubectl(ctx, "exec", pod, "--", "sh", "-c", nodeloss.Role)
-	})
-	if err != nil {
-		return "", err
-	}
-	if master == "" {
-		return "", fmt.Errorf("no pod says that it is the master of the counter: %s", text)
-	}
-	if nodeloss.Promotes(l.topology) {
-		killed = master
-	}
-	o.Stays = at["mysql-0"]
-	for _, node := range slices.Sorted(maps.Values(at)) {
-		if node != o.Stays && (node == at[master]) == (killed != "") {
-			o.Node = node
-			o.Lost = slices.DeleteFunc(pods, func(pod string) bool { return at[pod] != node })
-			return killed, nil
-		}
-	}
-	return "", fmt.Errorf("no node can be killed: MySQL is on %s, and the master %s on %s: %s", o.Stays, master, at[master], text)
 }

@@ -1,148 +1,90 @@
-// Command kubernetes starts a Kubernetes of three nodes on this machine for each topology of deploy/kubernetes, and sends load to the lab
-// in it. It kills a node during a burst, judges, and writes the tables of docs/kubernetes.md. It needs Linux, root, Docker with the images
-// of the lab, and programs of Debian, whose packages it names where they are missing. It needs control groups of version 1, which systemd
-// mounts when the kernel's command line has systemd.unified_cgroup_hierarchy=0.
+// Command kubernetes sends load to the lab in a Kubernetes of three nodes, kills a node during a burst, judges, and writes the tables of
+// docs/kubernetes.md. deploy/kubernetes/engine/run starts it, in namespaces that end with it.
 //
-// What is NOT guaranteed: that a cluster of several machines behaves the same. The nodes share a kernel, two processors and a clock.
+//	kubernetes run NAME DIR   starts a cluster, runs a topology in it or the class, and prints the result as JSON
+//	kubernetes page           writes the tables of the results that it reads
+//	kubernetes show           prints them
 package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
-	"path/filepath"
+	"os/exec"
+	"os/signal"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
-	"github.com/compose-spec/compose-go/v2/types"
-
 	"locklab/internal/marked"
-	"locklab/lab/servers/compose"
-	"locklab/tools/machine"
 )
 
 const (
-	page   = "docs/kubernetes.md"
-	engine = "deploy/kubernetes/engine"
-	pause  = "locklab-pause:1"
+	page    = "docs/kubernetes.md"
+	cluster = "deploy/kubernetes/engine/cluster"
 )
 
-var cluster = machine.Cluster{
-	Name: "kubernetes", Script: engine + "/cluster", Programs: programs, Kinds: kinds, Settings: kubeletSettings, Inside: runInside,
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := do(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "kubernetes:", err)
+		os.Exit(1)
+	}
 }
 
-func main() { cluster.Main(run) }
-
-// run runs the topologies and the class, or those that are named, and writes the tables of the page when all of them are as expected.
-func run(ctx context.Context, names []string) error {
-	known, err := compose.Topologies(".")
+func do(ctx context.Context, args []string) error {
+	if len(args) == 3 && args[0] == "run" {
+		result, err := run(ctx, args[1], args[2])
+		if err != nil {
+			return err
+		}
+		return json.NewEncoder(os.Stdout).Encode(result)
+	}
+	if len(args) != 1 || args[0] != "page" && args[0] != "show" {
+		return errors.New("deploy/kubernetes/engine/run starts this program: take `make kubernetes`")
+	}
+	results, err := read(os.Stdin)
 	if err != nil {
 		return err
 	}
-	known = append([]string{class}, known...)
-	for _, name := range names {
-		if !slices.Contains(known, name) {
-			return fmt.Errorf("there is no %q: take some of %s; or clean", name, strings.Join(known, ", "))
-		}
-	}
-	began := time.Now()
 	commit, err := output(ctx, "git", "describe", "--always", "--dirty")
 	if err != nil {
 		return err
 	}
-	commit = strings.TrimSpace(commit)
-	alone := slices.Equal(names, []string{class})
-	if len(names) > 0 && !alone { // the page shows all of them
-		_, err := runAll(ctx, names)
-		return err
+	tables := tablesOf(results, time.Now(), strings.TrimSpace(commit))
+	if args[0] == "page" {
+		return marked.UpdateAll(page, tables)
 	}
-	if alone {
-		known = names
+	for _, name := range slices.Sorted(maps.Keys(tables)) {
+		fmt.Println(tables[name])
 	}
-	all, err := runAll(ctx, known)
-	if err != nil {
-		return err
-	}
-	if alone {
-		return marked.Update(page, class, classTables(all.Class, began, commit))
-	}
-	return marked.UpdateAll(page, tablesOf(all, began, commit))
+	return nil
 }
 
-// findings are what the page shows.
-type findings struct {
-	All   []Result
-	Class Class
-}
-
-// runAll runs the topologies and the class, one after the other.
-func runAll(ctx context.Context, names []string) (all findings, err error) {
-	prepare := func(dir string) ([]string, error) {
-		images, err := machine.Images(ctx, func(s types.ServiceConfig) bool { return s.Name != "jmeter" })
-		if err != nil {
+// read reads the results that runs have printed.
+func read(from io.Reader) (all []Result, err error) {
+	for decoder := json.NewDecoder(from); ; {
+		var r Result
+		if err := decoder.Decode(&r); errors.Is(err, io.EOF) {
+			return all, nil
+		} else if err != nil {
 			return nil, err
 		}
-		bin, err := output(ctx, engine+"/build")
-		bin = strings.TrimSpace(bin)
-		if err == nil {
-			err = saveImages(ctx, bin, dir, images)
-		}
-		return []string{"KUBERNETES_BIN=" + bin, "PATH=" + bin + ":" + os.Getenv("PATH")}, err
+		all = append(all, r)
 	}
-	all.All = make([]Result, 0, len(names)) // or a result would move
-	err = cluster.Run(ctx, names, prepare, func(name string) fmt.Stringer {
-		if name == class {
-			return &all.Class
-		}
-		all.All = append(all.All, Result{})
-		return &all.All[len(all.All)-1]
-	})
-	return all, err
-}
-
-// programs that the cluster starts.
-var programs = []machine.Program{
-	{File: "etcd", Debian: "etcd-server"},
-	{File: "containerd", Debian: "containerd"},
-	{File: "runc", Debian: "runc"},
-	{File: "/usr/lib/cni/bridge", Debian: "containernetworking-plugins"},
-	{File: "conntrack", Debian: "conntrack"},
-	{File: "ethtool", Debian: "ethtool"},
-	{File: "socat", Debian: "socat"},
-	{File: "iptables", Debian: "iptables"},
-	{File: "docker", Debian: "docker.io"},
-	{File: "ip", Debian: "iproute2"},
-	{File: "ps", Debian: "procps"},
-	{File: "openssl", Debian: "openssl"},
-}
-
-// saveImages writes the images, and that of a pod's sandbox, into dir.
-func saveImages(ctx context.Context, bin, dir string, images []string) error {
-	program, err := os.ReadFile(filepath.Join(bin, "pause"))
-	if err != nil {
-		return err
-	}
-	folder := filepath.Join(dir, "pause")
-	if err := errors.Join(os.MkdirAll(folder, 0o755), os.WriteFile(filepath.Join(folder, "pause"), program, 0o755)); err != nil {
-		return err
-	}
-	if _, err := output(ctx, "docker", "build", "--quiet", "--tag", pause, "--file", engine+"/pause/Dockerfile", folder); err != nil {
-		return err
-	}
-	defer func() { _, _ = output(context.WithoutCancel(ctx), "docker", "rmi", pause) }()
-	fmt.Fprintln(os.Stderr, "saving the images of the lab")
-	_, err = output(ctx, "docker", append([]string{"save", "--output", filepath.Join(dir, "images.tar"), pause}, images...)...)
-	return err
 }
 
 // output runs a command. Its error has what the command said.
 func output(ctx context.Context, name string, args ...string) (string, error) {
-	var told io.Writer
-	if name == engine+"/build" {
-		told = os.Stderr // it takes minutes
+	out, err := exec.CommandContext(ctx, name, args...).Output()
+	if ended := (*exec.ExitError)(nil); errors.As(err, &ended) {
+		err = fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, ended.Stderr)
 	}
-	return machine.Output(ctx, told, name, args...)
+	return string(out), err
 }

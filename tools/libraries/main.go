@@ -1,10 +1,10 @@
-// Command libraries builds the adapters of examples/locks, and tries each lock with `app lab try`. It writes the tables of
-// docs/libraries.md and the rungs of docs/exercise.md, and saves the scorecards in examples/locks/scorecards.
+// Command libraries builds the adapters of examples/locks, and tries each lock with `app lab try`. It saves the scorecards in
+// examples/locks/scorecards, and writes the tables of docs/libraries.md.
 //
-//	libraries                    tries all locks, and writes the pages (an hour)
-//	libraries save NAME [ROW]…   tries one lock, or some rows of it, and writes its scorecard and the pages; NAME may be all
-//	libraries show NAME [ROW]    tries one lock, or one row of it, and prints the scorecard. It writes no page
-//	libraries page               writes the pages from the saved scorecards
+//	libraries                    tries all locks, and writes the page (an hour)
+//	libraries save NAME [ROW]…   tries one lock, or some rows of it, saves its scorecard, and writes the page
+//	libraries show NAME [ROW]…   prints the scorecard, and writes no page
+//	libraries page               writes the page from the saved scorecards
 package main
 
 import (
@@ -12,15 +12,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
-	"slices"
 	"strings"
-	"time"
-)
 
-// stopping is how long the lab may take to end when it is interrupted.
-const stopping = 20 * time.Second
+	"locklab/internal/marked"
+)
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -32,74 +28,59 @@ func main() {
 }
 
 func run(ctx context.Context, args []string) error {
-	t, err := readTable()
+	all, err := readTable()
 	if err != nil {
 		return err
 	}
-	chosen, job := t.all(), "save"
-	if len(args) > 0 {
-		job = args[0]
+	if len(args) == 1 && args[0] == "page" {
+		return writePage(all)
 	}
-	if len(args) > 1 && args[1] != "all" {
-		l, err := named(chosen, args[1])
-		if err != nil {
+	locks, job, rows := all, "save", []string(nil)
+	if len(args) > 0 {
+		if job = args[0]; len(args) == 1 || job != "save" && job != "show" {
+			return fmt.Errorf("it does not know %q; it knows save NAME ROW, show NAME ROW, and page", strings.Join(args, " "))
+		}
+		if locks, err = named(all, args[1]); err != nil {
 			return err
 		}
-		chosen = []Lock{l}
+		rows = args[2:]
 	}
-	switch {
-	case job == "save":
-		err := saveAll(ctx, chosen, args[min(2, len(args)):])
-		if ctx.Err() != nil {
+	if err := build(ctx, locks); err != nil {
+		return err
+	}
+	if job == "show" {
+		c := locks[0].program(ctx, rows)
+		c.Stdout, c.Stderr = os.Stdout, os.Stderr
+		return judged(c.Run())
+	}
+	for n, l := range locks {
+		fmt.Fprintf(os.Stderr, "%d/%d %s: %s\n", n+1, len(locks), l.Name, l.Command)
+		if failed := l.save(ctx, rows); ctx.Err() != nil {
 			return ctx.Err()
+		} else if failed != nil { // its scorecard is that of before
+			err = errors.Join(err, fmt.Errorf("%s: %w", l.Name, failed))
 		}
-		return errors.Join(err, writePages(t))
-	case job == "show" && len(chosen) == 1:
-		return show(ctx, chosen[0], args[2:])
-	case job == "page":
-		return writePages(t)
 	}
-	return fmt.Errorf("it does not know %q; it knows save, save NAME ROW, save all ROW, show NAME ROW, and page", strings.Join(args, " "))
+	return errors.Join(err, writePage(all))
 }
 
 // named is the lock with this name. The error lists all names.
-func named(locks []Lock, name string) (Lock, error) {
+func named(all []Lock, name string) ([]Lock, error) {
 	var known []string
-	for _, l := range locks {
+	for i, l := range all {
 		if l.Name == name {
-			return l, nil
+			return all[i : i+1], nil
 		}
 		known = append(known, l.Name)
 	}
-	return Lock{}, fmt.Errorf("no lock is called %q; the names are %s", name, strings.Join(known, ", "))
+	return nil, fmt.Errorf("no lock is called %q; the names are %s", name, strings.Join(known, ", "))
 }
 
-// show builds a lock's adapter, and tries the lock or some of its rows.
-func show(ctx context.Context, l Lock, rows []string) error {
-	if err := errors.Join(build(ctx, itself), build(ctx, l.Language)); err != nil {
+// writePage writes the tables of the page from the saved scorecards.
+func writePage(all []Lock) error {
+	tables, err := tablesOf(all)
+	if err != nil {
 		return err
 	}
-	argv := []string{"lab", "try", "--name", l.Name}
-	if len(rows) > 0 {
-		argv = append(argv, "--only", strings.Join(rows, ","))
-	}
-	c := program(ctx, l, argv)
-	c.Stdout, c.Stderr = os.Stdout, os.Stderr
-	return judged(c.Run())
-}
-
-// program is a run of the lab on a lock. At the end of ctx the lab is interrupted, so that it stops its servers.
-func program(ctx context.Context, l Lock, argv []string) *exec.Cmd {
-	c := exec.CommandContext(ctx, app, slices.Concat(argv, []string{"--"}, l.argv())...)
-	c.Cancel, c.WaitDelay = func() error { return c.Process.Signal(os.Interrupt) }, stopping
-	return c
-}
-
-// judged is an error of `app lab try` unless the lock was tried: then the scorecard says what it came to.
-func judged(err error) error {
-	const inconclusive = 2 // the largest exit status with a scorecard
-	if ended := (*exec.ExitError)(nil); errors.As(err, &ended) && ended.Exited() && ended.ExitCode() <= inconclusive {
-		return nil
-	}
-	return err
+	return marked.UpdateAll(page, tables)
 }

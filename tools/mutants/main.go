@@ -1,8 +1,5 @@
-// Command mutants changes one line of the code at a time and expects that a test fails. A change that no test notices is
-// a promise without a test. `make mutants` runs it over mutants.txt, which explains its format.
-//
-// `make mutants SEED=1` draws the changes instead, from the Go files of some packages, and says which of them no test of their package
-// has noticed. Such a survivor is a question, not a failure: some changes do the same as the code that they replace.
+// Command mutants makes the changes of mutants.txt, which explains its format, one at a time and expects that a test fails. A change that
+// no test notices is a promise without a test.
 //
 // Nothing in the checkout is changed: `go test -overlay` reads the changed file instead of the original one, an embedded
 // script as well as a Go file.
@@ -10,13 +7,18 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -26,55 +28,31 @@ import (
 // simultaneous is the number of tests that run at the same time.
 const simultaneous = 3
 
-// Exit codes, as those of the program.
-const (
-	exitSurvived    = 1
-	exitUsage       = 64
-	exitUnavailable = 69
-)
-
 func main() {
 	only := flag.String("run", "", "regular expression for the names of the mutants to test (default: all)")
-	of := flag.Int("of", 1, "test one of this many parts of the list")
-	part := flag.Int("part", 0, "`number` of that part; the numbers begin again after the last one")
-	seed := flag.Uint64("seed", 0, "draw random changes in PACKAGES instead, and which they are depends on this `number`")
-	n := flag.Int("n", 27, "how many are drawn")
-	flag.Usage = func() {
-		fmt.Fprintln(flag.CommandLine.Output(), "usage, in the root of the checkout:\n"+
-			"  mutants [-run REGEXP] [-of N -part N] LIST\n  mutants -seed NUMBER [-n N] PACKAGES")
-		flag.PrintDefaults()
-	}
 	flag.Parse()
-	if flag.NArg() < 1 || *seed == 0 && flag.NArg() > 1 || *of < 1 || *part < 0 || *n < 1 {
-		flag.Usage()
-		os.Exit(exitUsage)
-	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	var notKilled int
-	var err error
-	if *seed > 0 {
-		random := draw{seed: *seed, n: *n, packages: flag.Args(), slack: 30 * time.Second}
-		err = random.run(ctx, os.Stdout)
-	} else {
-		notKilled, err = runList(ctx, flag.Arg(0), *only, *part, *of)
+	all, err := load(flag.Arg(0), *only)
+	notKilled := 0
+	if err == nil {
+		notKilled, err = run(ctx, os.Stdout, all)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
-		os.Exit(exitUnavailable)
+		os.Exit(69)
 	}
 	if notKilled > 0 {
-		os.Exit(exitSurvived)
+		os.Exit(1)
 	}
 }
 
-// runList tests the part of a list, of the mutants whose names match.
-func runList(ctx context.Context, list, only string, part, of int) (notKilled int, err error) {
-	all, err := load(list, only)
-	if err != nil {
-		return 0, err
-	}
-	return run(ctx, os.Stdout, share(all, part, of))
+// mutant is one change, and the test that must fail with it.
+type mutant struct {
+	name     string
+	file     string // below the root of the module
+	old, new string // old occurs once in the file
+	test     string // a package, a space, and a regular expression for go test -run
 }
 
 // load reads the mutants of a list whose names match.
@@ -98,12 +76,32 @@ func load(list, only string) ([]mutant, error) {
 	return all, nil
 }
 
-// share is every of-th mutant, beginning with number part: each part has mutants of all packages.
-func share(all []mutant, part, of int) (some []mutant) {
-	for i := part % of; i < len(all); i += of {
-		some = append(some, all[i])
+// parse reads a list.
+func parse(list string) (all []mutant, err error) {
+	for i, line := range strings.Split(list, "\n") {
+		if strings.TrimSpace(line) == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		field, value, _ := strings.Cut(line, ":")
+		if field == "name" {
+			all = append(all, mutant{})
+		}
+		if len(all) == 0 {
+			return nil, fmt.Errorf("line %d: a mutant begins with its name", i+1)
+		}
+		m := &all[len(all)-1]
+		to := map[string]*string{"name": &m.name, "file": &m.file, "old": &m.old, "new": &m.new, "test": &m.test}[field]
+		if to == nil {
+			return nil, fmt.Errorf("line %d: %q is not name, file, old, new or test, followed by a colon and a space", i+1, line)
+		}
+		*to = strings.TrimPrefix(value, " ")
 	}
-	return some
+	for _, m := range all {
+		if _, pattern, _ := strings.Cut(m.test, " "); m.file == "" || m.old == "" || m.old == m.new || pattern == "" {
+			return nil, fmt.Errorf("%q lacks its file, what is old or new, or the package and pattern of its test", m.name)
+		}
+	}
+	return all, nil
 }
 
 // run tests each mutant, some of them simultaneously, writes what it found, and returns how many were not killed. It also runs
@@ -129,17 +127,97 @@ func run(ctx context.Context, out io.Writer, all []mutant) (notKilled int, err e
 			if ctx.Err() != nil { // a test that was interrupted has noticed nothing
 				return ctx.Err()
 			}
-			r.detail = m.test + "\n" + r.detail
 			printing.Lock()
 			defer printing.Unlock()
+			fmt.Fprintf(out, "%-14s %5.1f s  %s\n", r.verdict, r.took.Seconds(), m.name)
+			if r.verdict != killed {
+				fmt.Fprintf(out, "%s\n%s", m.test, r.detail)
+			}
 			if r.verdict != killed && r.verdict != skipped {
 				notKilled++
 			}
-			r.print(out, m.name)
 			return nil
 		})
 	}
 	err = group.Wait()
 	fmt.Fprintf(out, "%d mutants, %d not killed, %s\n", len(all), notKilled, time.Since(began).Round(time.Second))
 	return notKilled, err
+}
+
+// verdict is what became of a mutant.
+type verdict string
+
+const (
+	killed     verdict = "killed"
+	survived   verdict = "SURVIVED"
+	notApplied verdict = "DOES NOT APPLY"
+	notBuilt   verdict = "DOES NOT BUILD"
+	noTest     verdict = "NO SUCH TEST"
+	skipped    verdict = "skipped"      // a real server is missing here; LAB_REQUIRE=all makes that a failure
+	fails      verdict = "FAILS ANYWAY" // without the mutant, too
+)
+
+// result is a verdict, how long it took, and what explains it.
+type result struct {
+	verdict verdict
+	took    time.Duration
+	detail  string
+}
+
+// try runs the test of a mutant with the change.
+func (m mutant) try(ctx context.Context) result {
+	dir, err := os.MkdirTemp("", "mutant-")
+	if err != nil {
+		return result{verdict: notApplied, detail: err.Error() + "\n"}
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	overlay, err := m.apply(dir)
+	if err != nil {
+		return result{verdict: notApplied, detail: err.Error() + "\n"}
+	}
+	return m.run(ctx, overlay)
+}
+
+// apply writes the changed file into dir, and an overlay with it.
+func (m mutant) apply(dir string) (overlay string, err error) {
+	source, err := os.ReadFile(m.file)
+	if err != nil {
+		return "", err
+	}
+	if n := strings.Count(string(source), m.old); n != 1 {
+		return "", fmt.Errorf("%s contains %d times: %s", m.file, n, m.old)
+	}
+	original, err := filepath.Abs(m.file)
+	if err != nil {
+		return "", err
+	}
+	changed := filepath.Join(dir, filepath.Base(m.file))
+	replace, err := json.Marshal(map[string]any{"Replace": map[string]string{original: changed}})
+	if err != nil {
+		return "", err
+	}
+	overlay = filepath.Join(dir, "overlay.json")
+	text := strings.Replace(string(source), m.old, m.new, 1)
+	return overlay, errors.Join(os.WriteFile(changed, []byte(text), 0o600), os.WriteFile(overlay, replace, 0o600))
+}
+
+// run runs the test with an overlay, or without a change. A test that hangs is ended after 20 s, and has failed. Our packages are not
+// optimised, because they are compiled more often than they run.
+func (m mutant) run(ctx context.Context, overlay string) result {
+	pkg, pattern, _ := strings.Cut(m.test, " ")
+	began := time.Now()
+	printed, err := exec.CommandContext(ctx, "go", "test", "-count=1", "-failfast", "-vet=off", "-gcflags=./...=-N -l", "-ldflags=-s -w",
+		"-timeout=20s", "-v", "-overlay="+overlay, "-run", pattern, pkg).CombinedOutput()
+	r, out := result{verdict: killed, took: time.Since(began), detail: string(printed)}, string(printed)
+	switch {
+	case err == nil && strings.Contains(out, "no tests to run"):
+		r.verdict = noTest
+	case err == nil && strings.Contains(out, "--- SKIP"):
+		r.verdict = skipped
+	case err == nil:
+		r.verdict, r.detail = survived, ""
+	case strings.Contains(out, "[build failed]") || strings.Contains(out, "[setup failed]"):
+		r.verdict = notBuilt
+	}
+	return r
 }

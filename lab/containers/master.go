@@ -1,4 +1,4 @@
-package nodeloss
+package containers
 
 import (
 	"fmt"
@@ -12,8 +12,8 @@ import (
 // password from REDISCLI_AUTH.
 const Role = `redis-cli -p "$PORT" role | head -1; redis-cli -p "$PORT" exists ` + burst.CounterKey
 
-// Master asks servers for their role, and returns the master that has the counter; empty: none of them. Names of other servers are not
-// asked. An answer without a role is an error, such as the refusal of a password, and so are two such masters.
+// Master asks servers for their role, and returns the master that has the counter. Names of other servers are not asked. An answer without
+// a role is an error, such as the refusal of a password, and so are two such masters, and none.
 func Master(names []string, ask func(name string) (string, error)) (master string, err error) {
 	for _, name := range names {
 		if !mayCount(name) {
@@ -33,6 +33,9 @@ func Master(names []string, ask func(name string) (string, error)) (master strin
 		default:
 			master = name
 		}
+	}
+	if master == "" {
+		return "", fmt.Errorf("none of %s is a master that has the counter", strings.Join(names, ", "))
 	}
 	return master, nil
 }

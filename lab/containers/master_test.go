@@ -1,4 +1,4 @@
-package nodeloss
+package containers
 
 import (
 	"errors"
@@ -14,7 +14,7 @@ func TestTheMasterOfTheCounter(t *testing.T) {
 		master, why string
 	}{
 		"a master and its replica":      {[]string{"slave\n1\n", "master\n1\n"}, "redis-2", ""},
-		"replicas alone":                {[]string{"slave\n1\n", "slave\nMOVED 1855 10.0.1.8:7101\n"}, "", ""},
+		"replicas alone":                {[]string{"slave\n1\n", "slave\nMOVED 1855 10.0.1.8:7101\n"}, "", "none of redis-1, redis-2"},
 		"three masters of a cluster":    {[]string{"master\nMOVED 1855 10.0.1.8:7102\n", "master\n1\n", "master\n0\n"}, "redis-2", ""},
 		"a password is missing":         {[]string{"NOAUTH Authentication required.\n1\n"}, "", "redis-1 is unknown"},
 		"no answer":                     {[]string{""}, "", "redis-1 is unknown"},
@@ -40,11 +40,11 @@ func TestWhichServersAreAsked(t *testing.T) {
 	names := []string{
 		"app-2", "cluster-3", "redis-1", "redis-ready", "redis-ready-0", "redis-single", "redis-single-0", "redlock-4", "sentinel-3",
 	}
-	_, err := Master(names, func(name string) (string, error) {
+	_, _ = Master(names, func(name string) (string, error) {
 		asked = append(asked, name)
 		return "slave", nil
 	})
-	if want := []string{"cluster-3", "redis-1", "redis-single", "redis-single-0"}; err != nil || !slices.Equal(asked, want) {
-		t.Errorf("%v were asked: %v", asked, err)
+	if want := []string{"cluster-3", "redis-1", "redis-single", "redis-single-0"}; !slices.Equal(asked, want) {
+		t.Errorf("%v were asked", asked)
 	}
 }
