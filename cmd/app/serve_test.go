@@ -3,9 +3,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"io"
 	"net"
 	"net/http"
@@ -67,16 +65,6 @@ func send(ctx context.Context, method, url string) (status int, header http.Head
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
 	return response.StatusCode, response.Header, string(text), err
-}
-
-func TestSameServer(t *testing.T) {
-	for other, same := range map[string]bool{
-		"127.0.0.1:1": true, "localhost:1": true, "127.0.0.2:1": true, "127.0.0.1:2": false, "10.0.0.1:1": false, "no.such.name.invalid:1": false,
-	} {
-		if sameServer("127.0.0.1:1", other) != same || sameServer("10.0.0.2:1", other) {
-			t.Errorf("127.0.0.1:1 and %s: want the same server: %v; or 10.0.0.2:1 equals one of them", other, same)
-		}
-	}
 }
 
 // In containers, the addresses of the backends are always set, and LAB_BACKENDS says whether to use them.
@@ -206,19 +194,6 @@ func TestServeWithAFileThatIsNotADatabase(t *testing.T) {
 	}
 }
 
-// Messages of the MySQL driver go to the log of the instance.
-func TestDriverLogger(t *testing.T) {
-	var out bytes.Buffer
-	var drivers driverLogger
-	drivers.Print("dropped without a logger")
-	drivers.Store((&serveCommand{LogFormat: "json", LogLevel: "debug"}).newLogger(&out))
-	drivers.Print("packets.go:58 ", "unexpected EOF\n")
-	var line struct{ Msg, Driver string }
-	if err := json.Unmarshal(out.Bytes(), &line); err != nil || line.Msg != "packets.go:58 unexpected EOF" || line.Driver != "mysql" {
-		t.Errorf("the log is %s (%v)", &out, err)
-	}
-}
-
 func TestInstanceIsNamedAfterItsPort(t *testing.T) {
 	instance := startInstance(t, testenv.Redis(t, false))
 	_, port, _ := strings.Cut(strings.TrimPrefix(instance.URL, "http://"), ":")
@@ -303,34 +278,6 @@ func TestWaitIsBounded(t *testing.T) {
 	}
 	if got := <-answer; !strings.HasPrefix(got, "OK") {
 		t.Errorf("the holder was disturbed: %s", got)
-	}
-}
-
-func TestStartLogLine(t *testing.T) {
-	node := testenv.Redis(t, false)
-	ctx, cancel := context.WithCancel(t.Context())
-	reader, writer := io.Pipe()
-	done := make(chan int, 1)
-	go func() {
-		done <- run(ctx, []string{
-			"serve", "--listen=127.0.0.1:0", "--instance=blue", "--log-format=json", "--redis=" + node.Addr,
-			"--database=sqlite:" + filepath.Join(t.TempDir(), "orders.db"),
-		}, io.Discard, writer)
-		writer.Close()
-	}()
-	lines := json.NewDecoder(reader)
-	var start struct{ URL, Instance, Redis, Database, Versions string }
-	if err := lines.Decode(&start); err != nil {
-		t.Fatal(err)
-	}
-	if !strings.HasPrefix(start.URL, "http://127.0.0.1:") || start.Instance != "blue" || start.Redis != "single "+node.Addr ||
-		!strings.HasPrefix(start.Database, "sqlite:") || start.Versions != "v0 v1 v2 v3 v5" {
-		t.Errorf("the first line has %+v", start)
-	}
-	cancel()
-	_, _ = io.Copy(io.Discard, reader)
-	if code := <-done; code != exitOK {
-		t.Errorf("exit %d", code)
 	}
 }
 
