@@ -1,20 +1,12 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
-
-	"github.com/compose-spec/compose-go/v2/types"
 
 	"locklab/internal/progress"
 	"locklab/lab/doctor"
 	"locklab/lab/report/terminal"
-	"locklab/lab/servers/compose"
 )
 
 type doctorCommand struct {
@@ -27,7 +19,7 @@ type doctorCommand struct {
 func (c *doctorCommand) Run(ctx context.Context, std streams) error {
 	tell := progress.New(std.err)
 	tell.Say("checking this machine")
-	checks := slices.DeleteFunc(doctor.Checks(readLab(ctx, c.Dir)), func(check doctor.Check) bool {
+	checks := slices.DeleteFunc(doctor.Checks(doctor.ReadLab(ctx, c.Dir)), func(check doctor.Check) bool {
 		return slices.Contains(c.Skip, check.Name)
 	})
 	results := doctor.Run(ctx, checks)
@@ -51,66 +43,3 @@ type diagnosis struct {
 }
 
 func (d diagnosis) text(shown terminal.Screen) string { return doctor.Text(d.Checks, shown.Fit) }
-
-// readLab reads what the checks need to know about the lab in dir. It has the ports of every topology, because a workshop tries them all.
-func readLab(ctx context.Context, dir string) doctor.Lab {
-	lab := doctor.Lab{Dir: dir}
-	if _, err := os.Stat(filepath.Join(dir, "docker-compose.yml")); err != nil {
-		lab.Err = errors.New("no docker-compose.yml in " + dir)
-		return lab
-	}
-	topologies, err := compose.Topologies(dir)
-	if err != nil {
-		lab.Err = err
-		return lab
-	}
-	for _, topology := range topologies {
-		project, err := compose.Load(ctx, dir, topology)
-		if err != nil {
-			lab.Err = errors.New(strings.ReplaceAll(err.Error(), "\n", "; "))
-			return lab
-		}
-		addProject(&lab, project)
-	}
-	slices.SortFunc(lab.Ports, func(a, b doctor.Port) int { return cmp.Compare(a.Number, b.Number) })
-	slices.SortFunc(lab.Images, func(a, b doctor.Image) int { return cmp.Compare(a.Name, b.Name) })
-	return lab
-}
-
-// addProject adds the network, ports and images of project to lab, each once.
-func addProject(lab *doctor.Lab, project *compose.Project) {
-	lab.Project = project.Files.Name
-	for _, network := range project.Files.Networks {
-		if len(network.Ipam.Config) > 0 {
-			lab.Network, lab.Subnet = network.Name, network.Ipam.Config[0].Subnet
-		}
-	}
-	for _, p := range project.Ports() {
-		if !slices.ContainsFunc(lab.Ports, func(q doctor.Port) bool { return q.Number == p.Number }) {
-			lab.Ports = append(lab.Ports, doctor.Port{Service: p.Service, Number: p.Number, Variable: project.PortVariable(p.Number)})
-		}
-	}
-	for _, service := range project.Files.Services {
-		if service.GetScale() == 0 {
-			continue
-		}
-		known := slices.IndexFunc(lab.Images, func(i doctor.Image) bool { return i.Name == service.Image })
-		if known < 0 {
-			known, lab.Images = len(lab.Images), append(lab.Images, doctor.Image{Name: service.Image})
-		}
-		// Several services may run an image that one of them builds.
-		if service.Build != nil {
-			lab.Images[known].Built, lab.Images[known].From = true, baseImage(service)
-		}
-	}
-}
-
-// baseImage returns the image from which the image of service is built.
-func baseImage(service types.ServiceConfig) string {
-	for _, argument := range []string{"GO_IMAGE", "K6_BASE_IMAGE"} {
-		if image := service.Build.Args[argument]; image != nil {
-			return *image
-		}
-	}
-	return "debian:bookworm-slim" // of JMeter, whose build has no argument
-}
