@@ -87,20 +87,3 @@ func TestItemErrors(t *testing.T) {
 	s.get("/c6/items/7").wantError(t, http.StatusNotFound, "no such variant here")
 	s.do(http.MethodPut, "/c6/items/7", `{"text": "x"}`).wantError(t, http.StatusNotFound, "no such variant here")
 }
-
-func TestHomePageCacheCommands(t *testing.T) {
-	s, _ := withCaches(t)
-	found := 0
-	for _, line := range curlCommands(s.get("/").body) {
-		if !strings.Contains(line, "/items/") {
-			continue
-		}
-		found++
-		if _, _, got := s.runCurl(line); got.status != http.StatusOK {
-			t.Errorf("%s: %d %s", line, got.status, got.body)
-		}
-	}
-	if want := 2 * len(variants.All()); found != want {
-		t.Errorf("the page has %d commands, want %d", found, want)
-	}
-}

@@ -266,18 +266,3 @@ func TestStockRequiresAdminToken(t *testing.T) {
 		t.Errorf("%d %s", got.status, got.body)
 	}
 }
-
-func TestHomePageShopCommands(t *testing.T) {
-	s := serve(t, withShop)
-	lines := 0
-	for _, line := range curlCommands(s.get("/").body) {
-		if method, path, got := s.runCurl(line); strings.Contains(path, "/shop/") {
-			if lines++; got.status >= 400 {
-				t.Errorf("%s %s: %d %s", method, path, got.status, got.body)
-			}
-		}
-	}
-	if want := 5 + len(s.versions); lines != want {
-		t.Errorf("the page has %d commands, want %d", lines, want)
-	}
-}

@@ -10,8 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -21,8 +19,6 @@ import (
 	"locklab/handlers"
 	"locklab/lab/servers"
 	"locklab/lab/testenv"
-	"locklab/topology"
-	"locklab/versions"
 )
 
 // startInstance starts an instance as a process. node is its Redis.
@@ -142,58 +138,6 @@ func TestServeNamesUnreachableServers(t *testing.T) {
 	}
 }
 
-// A wrong or missing etcd password is an error, which does not show the password.
-func TestServeWithAWrongEtcdPassword(t *testing.T) {
-	t.Parallel()
-	testenv.Slow(t)
-	node, server, ctx := testenv.Redis(t, false), startKind(t, versions.NameEtcd).Each[0], testenv.Context(t)
-	opened, err := topology.OpenEtcd(ctx, topology.EtcdConfig{Addrs: []string{server.Addr}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer opened.Close()
-	_, err = opened.UserAdd(ctx, "root", "secret")
-	if err == nil {
-		_, err = opened.UserGrantRole(ctx, "root", "root")
-	}
-	if err == nil {
-		_, err = opened.AuthEnable(ctx)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, flags := range [][]string{nil, {"--etcd-user=root", "--etcd-password=hush"}} {
-		got := app(ctx, append([]string{
-			"serve", "--listen=127.0.0.1:0", "--start-timeout=5s", "--redis=" + node.Addr, "--etcd=" + server.Addr,
-			"--database=sqlite:" + filepath.Join(t.TempDir(), "orders.db"),
-		}, flags...)...)
-		if wantSentence(t, got, exitUnavailable, "--etcd", server.Addr, "wrong or missing"); strings.Contains(got.err, "hush") {
-			t.Errorf("the error has a password: %s", got.err)
-		}
-	}
-	instance := startInstance(t, node, "--etcd="+server.Addr, "--etcd-user=root", "--etcd-password=secret")
-	if status, _, body := ask(t, http.MethodPost, instance.URL+"/v7/pview"); status != http.StatusOK {
-		t.Errorf("with the right password: %d %s", status, body)
-	}
-}
-
-// A file that is not a database is an error right away: waiting would not help.
-func TestServeWithAFileThatIsNotADatabase(t *testing.T) {
-	node, dir := testenv.Redis(t, false), t.TempDir()
-	text := filepath.Join(dir, "text.db")
-	if err := os.WriteFile(text, []byte(strings.Repeat("this is no database\n", 500)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range []string{text, dir} {
-		began := time.Now()
-		got := app(testenv.Context(t), "serve", "--listen=127.0.0.1:0", "--start-timeout=1m", "--redis="+node.Addr, "--database=sqlite:"+path)
-		wantSentence(t, got, exitUnavailable, "--database", path)
-		if took := time.Since(began); took > 30*time.Second {
-			t.Errorf("took %s", took)
-		}
-	}
-}
-
 func TestInstanceIsNamedAfterItsPort(t *testing.T) {
 	instance := startInstance(t, testenv.Redis(t, false))
 	_, port, _ := strings.Cut(strings.TrimPrefix(instance.URL, "http://"), ":")
@@ -278,49 +222,5 @@ func TestWaitIsBounded(t *testing.T) {
 	}
 	if got := <-answer; !strings.HasPrefix(got, "OK") {
 		t.Errorf("the holder was disturbed: %s", got)
-	}
-}
-
-// If ACLs forbid Pub/Sub, instances poll: each one gets its turn, and one log line and /readyz say why they are slow.
-func TestWithoutPubSub(t *testing.T) {
-	testenv.Slow(t)
-	testenv.Needs(t, testenv.RedisServer)
-	for _, rights := range []string{"resetchannels", "-subscribe"} {
-		t.Run(rights, func(t *testing.T) {
-			t.Parallel()
-			node := testenv.Redis(t, true)
-			admin := redis.NewClient(&redis.Options{Addr: node.Addr})
-			t.Cleanup(func() { _ = admin.Close() })
-			if err := admin.Do(t.Context(), "acl", "setuser", "default", rights).Err(); err != nil {
-				t.Fatal(err)
-			}
-			instances := []*servers.Instance{startInstance(t, node), startInstance(t, node)}
-			var views [2]atomic.Int64
-			var all sync.WaitGroup
-			for i, instance := range instances {
-				for range 4 {
-					all.Go(func() {
-						for views[0].Load() < 20 || views[1].Load() < 20 {
-							if status, _, body := ask(t, http.MethodPost, instance.URL+"/v3/pview"); status != http.StatusOK {
-								t.Errorf("%d %s", status, body)
-								return
-							}
-							views[i].Add(1)
-						}
-					})
-				}
-			}
-			all.Wait()
-			t.Logf("views: %d and %d", views[0].Load(), views[1].Load())
-			for range 2 {
-				status, body := waitForPreflight(t, instances[0])
-				if status != http.StatusOK || !strings.Contains(body, "NOPERM") || !strings.Contains(body, "they poll") {
-					t.Errorf("%d %s", status, body)
-				}
-			}
-			if log := instances[0].Log(); strings.Count(log, "they poll") != 1 {
-				t.Errorf("the log is %s", log)
-			}
-		})
 	}
 }
