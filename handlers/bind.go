@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -14,7 +15,8 @@ import (
 func init() { binding.EnableDecoderDisallowUnknownFields = true }
 
 // handle adapts a handler that responds or returns an error. The path and the query of its request become a T, whose tags say what is
-// allowed. If an error leaves open whether the handler did its work, the response gives the advice; a handler that only reads has none.
+// allowed. If an error leaves open whether the handler did its work, the response gives the advice, in which :id stands for the id of
+// the path; a handler that only reads has none.
 func handle[T any](advice string, handler func(c *gin.Context, request T) error) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		var request T
@@ -23,7 +25,7 @@ func handle[T any](advice string, handler func(c *gin.Context, request T) error)
 			err = handler(c, request)
 		}
 		if err != nil {
-			fail(c, addAdvice(err, advice))
+			fail(c, addAdvice(err, strings.ReplaceAll(advice, ":id", c.Param("id"))))
 		}
 	}
 }
@@ -57,8 +59,8 @@ func bindBody(c *gin.Context, body any, example string) error {
 // validate returns a sentence about the first field that does not have what its binding tag demands.
 func validate(request any) error {
 	err := binding.Validator.ValidateStruct(request)
-	wrong, ok := err.(validator.ValidationErrors)
-	if !ok {
+	var wrong validator.ValidationErrors
+	if !errors.As(err, &wrong) {
 		return err
 	}
 	name := strings.ToLower(wrong[0].Field())

@@ -60,7 +60,7 @@ type shopOrderResponse struct {
 }
 
 func (a *api) addShopRoutes(r *gin.Engine) {
-	const find = ": GET /shop/orders/ID shows its state"
+	const find = ": GET /shop/orders/:id shows its state"
 	for _, v := range a.Versions {
 		path, tag := "/"+v.Name+"/shop", a.tagVersion(v.Name)
 		r.POST(path+"/items/:id/buy", tag,
