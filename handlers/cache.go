@@ -3,9 +3,7 @@ package handlers
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
-	"unicode/utf8"
 
 	"github.com/gin-gonic/gin"
 
@@ -26,54 +24,41 @@ type itemResponse struct {
 }
 
 // getItem reads an item through a cache. The number of loads is in the body, and in a header, which a 404 has, too.
-func (a *api) getItem(v variants.Variant) gin.HandlerFunc {
-	return handleID(itemID, func(c *gin.Context, id uint64) error {
+func (a *api) getItem(v variants.Variant) func(*gin.Context, pathID) error {
+	return func(c *gin.Context, request pathID) error {
 		ctx, loads := cache.CountLoads(c.Request.Context())
 		access, err := a.Caches.Open(ctx, v.Name)
 		if err != nil {
 			return err
 		}
-		item, err := access.Get(ctx, id)
+		item, err := access.Get(ctx, uint64(request.ID))
 		c.Header("Locklab-Loads", fmt.Sprint(loads.Load()))
-		if err != nil {
-			return err
+		if err == nil {
+			c.JSON(http.StatusOK, itemResponse{a.Instance, v.Name, item, loads.Load()})
 		}
-		c.JSON(http.StatusOK, itemResponse{a.Instance, v.Name, item, loads.Load()})
-		return nil
-	})
+		return err
+	}
 }
 
 // putItem inserts or updates an item in the database and updates the variant's cache.
-func (a *api) putItem(v variants.Variant) gin.HandlerFunc {
-	return handleID(itemID, func(c *gin.Context, id uint64) error {
-		text, err := parseItemText(c.Request.Body)
-		if err != nil {
+func (a *api) putItem(v variants.Variant) func(*gin.Context, pathID) error {
+	return func(c *gin.Context, request pathID) error {
+		var body struct {
+			Text *string `json:"text" binding:"required"`
+		}
+		if err := bindBody(c, &body, fmt.Sprintf(`{"text": "…"} with at most %d bytes`, cache.MaxText)); err != nil {
 			return err
 		}
 		access, err := a.Caches.Open(c.Request.Context(), v.Name)
 		if err != nil {
 			return err
 		}
-		item, err := access.Put(c.Request.Context(), id, text)
-		if err != nil {
-			return addAdvice(err, "the item may have been updated, and the cache may be stale: read the item, then repeat if needed")
+		item, err := access.Put(c.Request.Context(), uint64(request.ID), *body.Text)
+		if err == nil {
+			c.JSON(http.StatusOK, itemResponse{a.Instance, v.Name, item, 0})
 		}
-		c.JSON(http.StatusOK, itemResponse{a.Instance, v.Name, item, 0})
-		return nil
-	})
-}
-
-// parseItemText parses {"text": "…"} and rejects anything else.
-func parseItemText(body io.Reader) (string, error) {
-	data, err := io.ReadAll(body)
-	if err != nil {
-		return "", bodyError(err)
+		return err
 	}
-	text, isString := onlyField(data, "text").(string)
-	if !isString || !utf8.Valid(data) { // the decoder replaces invalid UTF-8 with U+FFFD
-		return "", badRequest(`the body is not an item: send {"text": "…"} with at most %d bytes of UTF-8`, cache.MaxText)
-	}
-	return text, nil
 }
 
 // cacheVariants returns the cache variants that this instance serves.

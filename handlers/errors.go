@@ -39,76 +39,68 @@ const statusClientGone = 499
 // retryAfter is the Retry-After header, in seconds.
 const retryAfter = "1"
 
-// errorStatuses maps errors to HTTP statuses. The first row that matches wins.
-var errorStatuses = []struct {
-	err    error
-	status int
-}{
-	{errBadRequest, http.StatusBadRequest},
-	{errQueryTooLong, http.StatusBadRequest},
-	{errBodyTooLarge, http.StatusRequestEntityTooLarge},
-	{errBodyTooSlow, http.StatusRequestTimeout},
-	{errNoToken, http.StatusUnauthorized},
-	{errNoRoute, http.StatusNotFound},
-	{errNoMethod, http.StatusMethodNotAllowed},
-	{order.ErrNotFound, http.StatusNotFound},
-	{shop.ErrInvalid, http.StatusBadRequest},
-	{shop.ErrNotFound, http.StatusNotFound},
-	{shop.ErrSoldOut, http.StatusConflict},
-	{shop.ErrDuplicate, http.StatusConflict},
-	{shop.ErrState, http.StatusConflict},
-	{shop.ErrInProgress, http.StatusConflict},
-	{shop.ErrKeyReused, http.StatusUnprocessableEntity},
-	{cache.ErrNotFound, http.StatusNotFound},
-	{variants.ErrAbsent, http.StatusNotFound},
-	{cache.ErrInvalid, http.StatusBadRequest},
-	{order.ErrStale, http.StatusConflict}, // before ErrLost, which does not say that nothing was written
-	{pview.ErrStale, http.StatusConflict},
-	{pview.ErrNotNumber, http.StatusConflict},
-	{pview.ErrOverflow, http.StatusConflict},
-	{ratelimit.ErrInput, http.StatusBadRequest},
-	{ratelimit.ErrRefused, http.StatusTooManyRequests},
-	{ratelimit.ErrUnavailable, http.StatusServiceUnavailable},
-	{errSupplier, http.StatusBadGateway},
-	{errLocked, http.StatusLocked},
-	{lockstrategy.ErrLost, http.StatusServiceUnavailable},
-	{lockstrategy.ErrUnavailable, http.StatusServiceUnavailable},
-	{pview.ErrUnavailable, http.StatusServiceUnavailable},
-	{order.ErrUnavailable, http.StatusServiceUnavailable},
-	{shop.ErrUnavailable, http.StatusServiceUnavailable},
-	{cache.ErrUnavailable, http.StatusServiceUnavailable},
-	{lockstrategy.ErrNotAcquired, http.StatusServiceUnavailable},
+// errorTable maps errors to HTTP statuses. The first row that matches wins.
+var errorTable = []errorRow{
+	{err: errBadRequest, status: http.StatusBadRequest},
+	{err: errQueryTooLong, status: http.StatusBadRequest},
+	{err: errBodyTooLarge, status: http.StatusRequestEntityTooLarge},
+	{err: errBodyTooSlow, status: http.StatusRequestTimeout},
+	{err: errNoToken, status: http.StatusUnauthorized},
+	{err: errNoRoute, status: http.StatusNotFound},
+	{err: errNoMethod, status: http.StatusMethodNotAllowed},
+	{err: order.ErrNotFound, status: http.StatusNotFound},
+	{err: shop.ErrInvalid, status: http.StatusBadRequest},
+	{err: shop.ErrNotFound, status: http.StatusNotFound},
+	{err: shop.ErrSoldOut, status: http.StatusConflict},
+	{err: shop.ErrDuplicate, status: http.StatusConflict},
+	{err: shop.ErrState, status: http.StatusConflict},
+	{err: shop.ErrInProgress, status: http.StatusConflict},
+	{err: shop.ErrKeyReused, status: http.StatusUnprocessableEntity},
+	{err: cache.ErrNotFound, status: http.StatusNotFound},
+	{err: variants.ErrAbsent, status: http.StatusNotFound},
+	{err: cache.ErrInvalid, status: http.StatusBadRequest},
+	{err: order.ErrStale, status: http.StatusConflict, stale: "order"},
+	{err: pview.ErrStale, status: http.StatusConflict, stale: "pview"},
+	{err: pview.ErrNotNumber, status: http.StatusConflict},
+	{err: pview.ErrOverflow, status: http.StatusConflict},
+	{err: ratelimit.ErrInput, status: http.StatusBadRequest},
+	{err: ratelimit.ErrRefused, status: http.StatusTooManyRequests},
+	{err: ratelimit.ErrUnavailable, status: http.StatusServiceUnavailable},
+	{err: errSupplier, status: http.StatusBadGateway},
+	{err: errLocked, status: http.StatusLocked},
+	{err: pview.ErrNotWritten, status: http.StatusServiceUnavailable, unwritten: true},
+	{err: order.ErrNotWritten, status: http.StatusServiceUnavailable, unwritten: true},
+	{err: shop.ErrNotWritten, status: http.StatusServiceUnavailable, unwritten: true},
+	{err: lockstrategy.ErrNotAcquired, status: http.StatusServiceUnavailable, unwritten: true},
+	{err: lockstrategy.ErrLost, status: http.StatusServiceUnavailable},
+	{err: lockstrategy.ErrUnavailable, status: http.StatusServiceUnavailable, unwritten: true},
+	{err: pview.ErrUnavailable, status: http.StatusServiceUnavailable},
+	{err: order.ErrUnavailable, status: http.StatusServiceUnavailable},
+	{err: shop.ErrUnavailable, status: http.StatusServiceUnavailable},
+	{err: cache.ErrUnavailable, status: http.StatusServiceUnavailable},
 }
 
-func statusOf(err error) int {
-	for _, row := range errorStatuses {
+type errorRow struct {
+	err       error
+	status    int
+	unwritten bool   // nothing was written although the status is 5xx
+	stale     string // the resource that refused a stale holder, for metrics
+}
+
+func rowOf(err error) errorRow {
+	for _, row := range errorTable {
 		if errors.Is(err, row.err) {
-			return row.status
+			return row
 		}
 	}
-	return http.StatusInternalServerError
-}
-
-// fencedResources are the resources that check fencing tokens, with the error of each for a stale holder.
-var fencedResources = []struct {
-	name  string
-	stale error
-}{{"order", order.ErrStale}, {"pview", pview.ErrStale}}
-
-// staleResource returns the name of the resource that refused a stale holder, or "" if none did.
-func staleResource(err error) string {
-	for _, r := range fencedResources {
-		if errors.Is(err, r.stale) {
-			return r.name
-		}
-	}
-	return ""
+	return errorRow{status: http.StatusInternalServerError}
 }
 
 // fail responds with the error's status and message. A stale holder (409), a lock that is held (423) and an exceeded rate limit (429) add
 // fields of their own.
 func fail(c *gin.Context, err error) {
-	ctx, status := c.Request.Context(), statusOf(err)
+	ctx, row := c.Request.Context(), rowOf(err)
+	status := row.status
 	switch serverError := status >= http.StatusInternalServerError; {
 	case serverError && errors.Is(context.Cause(ctx), context.Canceled): // net/http's cause for a client that disconnected
 		status = statusClientGone
@@ -116,34 +108,27 @@ func fail(c *gin.Context, err error) {
 		status = http.StatusServiceUnavailable
 	case waitTimedOut(err), errors.Is(err, errLocked), errors.Is(err, shop.ErrInProgress):
 		c.Header("Retry-After", retryAfter)
-	}
-	if refusal := new(ratelimit.Refusal); errors.As(err, &refusal) {
-		refusal.WriteHeaders(c.Writer.Header())
+	case serverError:
+		c.Set("failure", err)
 	}
 	response := gin.H{"error": oneLine(err)}
-	if status == http.StatusTooManyRequests {
+	refusal := new(ratelimit.Refusal)
+	switch {
+	case errors.As(err, &refusal):
+		refusal.WriteHeaders(c.Writer.Header())
 		response["instance"] = c.GetString("instance")
-	}
-	if resource := staleResource(err); resource != "" {
-		c.Set("stale", resource)
+	case row.stale != "":
+		c.Set("stale", row.stale)
 		response["stale"], response["instance"] = true, c.GetString("instance")
-	}
-	if status == http.StatusLocked {
+	case status == http.StatusLocked:
 		response["locked"], response["instance"] = holderOf(err), c.GetString("instance")
-	}
-	if status >= http.StatusInternalServerError && ctx.Err() == nil && !waitTimedOut(err) {
-		c.Set("failure", err)
 	}
 	c.AbortWithStatusJSON(status, response)
 }
 
-// addAdvice adds advice to an error that leaves open whether the work was done: the lease was lost, or a server did not answer. Other
-// errors stay as they are: if the lock was not granted, a stale holder was refused or nothing was sent, nothing was written.
+// addAdvice adds advice to an error that leaves open whether the work was done.
 func addAdvice(err error, advice string) error {
-	leaseLost, lockUnavailable := errors.Is(err, lockstrategy.ErrLost), errors.Is(err, lockstrategy.ErrUnavailable)
-	notSent := errors.Is(err, pview.ErrNotWritten) || errors.Is(err, order.ErrNotWritten) || errors.Is(err, shop.ErrNotWritten)
-	nothingWritten := notSent || errors.Is(err, lockstrategy.ErrNotAcquired) || lockUnavailable && !leaseLost
-	if nothingWritten || statusOf(err) < http.StatusInternalServerError {
+	if row := rowOf(err); advice == "" || row.unwritten || row.status < http.StatusInternalServerError {
 		return err
 	}
 	return fmt.Errorf("%w; %s", err, advice)
@@ -159,7 +144,7 @@ func waitTimedOut(err error) bool {
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
 func badRequest(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", errBadRequest, fmt.Sprintf(format, args...))
+	return fmt.Errorf("%w: %w", errBadRequest, fmt.Errorf(format, args...))
 }
 
 // bodyError converts the error of reading a request's body.
@@ -183,7 +168,7 @@ func (a *api) noRoute(c *gin.Context) {
 		if v, known := versions.Find(first); known && v.Server() != "" {
 			hint = fmt.Sprintf("; to serve %s, start the instance with %s", v.Name, v.Flag())
 		}
-		c.AbortWithStatusJSON(statusOf(errNoRoute), gin.H{
+		c.AbortWithStatusJSON(http.StatusNotFound, gin.H{
 			"error":    fmt.Sprintf("this instance has no version %.20q; it has %s%s", first, strings.Join(names, ", "), hint),
 			"versions": names,
 		})

@@ -94,8 +94,11 @@ func New(cfg Config) http.Handler {
 	for _, v := range cfg.Versions {
 		a.Metrics.startAtZero(v.Name)
 		// GET is an alias: A4's @RequestMapping names no method, so it takes GET.
-		r.Match([]string{http.MethodPost, http.MethodGet}, "/"+v.Name+"/pview", a.tagVersion(v.Name), a.increment(v))
-		r.Match([]string{http.MethodPost, http.MethodGet}, "/"+v.Name+"/orders/:id/grab", a.tagVersion(v.Name), a.grab(v))
+		methods, tag := []string{http.MethodPost, http.MethodGet}, a.tagVersion(v.Name)
+		r.Match(methods, "/"+v.Name+"/pview", tag,
+			handle("the view may have been counted: read the counter with GET /pview to find out", a.increment(v)))
+		r.Match(methods, "/"+v.Name+"/orders/:id/grab", tag,
+			handle("the driver may have won: repeat the request to find out", a.grab(v)))
 	}
 	if len(cfg.RateLimits.Algorithms) > 0 {
 		a.addSupplierRoutes(r)
@@ -104,14 +107,16 @@ func New(cfg Config) http.Handler {
 		a.addShopRoutes(r)
 	}
 	for _, v := range a.cacheVariants() {
-		r.GET("/"+v.Name+"/items/:id", a.tagVersion(v.Name), a.getItem(v))
-		r.PUT("/"+v.Name+"/items/:id", a.tagVersion(v.Name), a.putItem(v))
+		r.GET("/"+v.Name+"/items/:id", a.tagVersion(v.Name), handle("", a.getItem(v)))
+		r.PUT("/"+v.Name+"/items/:id", a.tagVersion(v.Name),
+			handle("the item may have been updated, and the cache may be stale: read the item, then repeat if needed", a.putItem(v)))
 	}
-	r.PUT("/pview", a.requireAdmin, handle(a.setView))
-	r.POST("/orders", handle(a.createOrder))
+	r.PUT("/pview", a.requireAdmin, handle("the counter may have been set: read it with GET /pview to find out", a.setView))
+	r.POST("/orders",
+		handle("the order may have been created, but its id is unknown: repeating the request creates another order", a.createOrder))
 	for path, read := range map[string]gin.HandlerFunc{
-		"/pview":      handle(a.getView),
-		"/orders/:id": handleID(orderID, a.getOrder),
+		"/pview":      handle("", a.getView),
+		"/orders/:id": handle("", a.getOrder),
 		"/healthz":    a.healthz,
 		"/readyz":     a.readyz,
 		"/metrics":    gin.WrapH(promhttp.HandlerFor(cfg.Metrics.registry, promhttp.HandlerOpts{})),
@@ -159,7 +164,6 @@ const (
 	maxBody     = 4 << 10 // bytes
 	maxQuery    = 1 << 10 // bytes
 	bodyTimeout = 5 * time.Second
-	maxID       = 1<<31 - 1 // fits the signed integers of every database
 )
 
 // limitRequest rejects a request that is too large and reads the body of any other. net/http notices that a client has disconnected
@@ -188,43 +192,6 @@ func (a *api) tagVersion(name string) gin.HandlerFunc {
 		c.Set("version", name)
 		c.Set("instance", a.Instance)
 	}
-}
-
-// handle adapts a handler that responds or returns an error.
-func handle(handler func(c *gin.Context) error) gin.HandlerFunc {
-	return func(c *gin.Context) {
-		if err := handler(c); err != nil {
-			fail(c, err)
-		}
-	}
-}
-
-// handleID adapts a handler of a path with an :id. name is what error messages call the id.
-func handleID(name string, handler func(c *gin.Context, id uint64) error) gin.HandlerFunc {
-	return handle(func(c *gin.Context) error {
-		id, err := parseNumber(name, c.Param("id"))
-		if err != nil {
-			return err
-		}
-		return handler(c, id)
-	})
-}
-
-// queryParam returns a parameter of the query, or "" if it is missing. It fails if the parameter is there more than once.
-func queryParam(c *gin.Context, name string) (string, error) {
-	values := c.QueryArray(name)
-	if len(values) > 1 {
-		return "", badRequest("%s is given %d times; give it once", name, len(values))
-	}
-	return c.Query(name), nil
-}
-
-func parseNumber(name, text string) (uint64, error) {
-	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil || n == 0 || n > maxID {
-		return 0, badRequest("%s is %.20q; it must be a whole number from 1 to %d", name, text, maxID)
-	}
-	return n, nil
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

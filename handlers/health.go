@@ -43,7 +43,7 @@ func (a *api) readyz(c *gin.Context) {
 		running.Go(func() { reports = a.Preflight(ctx) })
 	}
 	if a.Outages != nil {
-		for name, err := range a.Outages.PingServers(c.Request.Context()) {
+		for name, err := range a.Outages.PingServers() {
 			unreachable[name] = oneLine(err)
 		}
 	}

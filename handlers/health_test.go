@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -161,28 +160,4 @@ func TestReadyzTimeout(t *testing.T) {
 			"unreachable": map[string]any{"redis": "context deadline exceeded", "mysql": "context deadline exceeded"},
 		})
 	})
-}
-
-func TestReadyzClientDisconnects(t *testing.T) {
-	pinged, ended := make(chan struct{}), make(chan struct{})
-	s := serve(t, func(_ *instance, cfg *handlers.Config) {
-		cfg.Outages = newOutages(t, handlers.HealthCheck{Name: "redis", Ping: func(ctx context.Context) error {
-			close(pinged)
-			<-ctx.Done()
-			if errors.Is(ctx.Err(), context.Canceled) {
-				close(ended)
-			}
-			return ctx.Err()
-		}})
-	})
-	client, err := net.Dial("tcp", s.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := client.Write([]byte("GET /readyz HTTP/1.1\r\nHost: lab\r\n\r\n")); err != nil {
-		t.Fatal(err)
-	}
-	<-pinged
-	_ = client.Close()
-	<-ended
 }

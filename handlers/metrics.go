@@ -81,8 +81,10 @@ func (m *Metrics) LockObserver(version string) *LockMetrics {
 	} {
 		m.leases.WithLabelValues(version, outcome)
 	}
-	for _, resource := range fencedResources {
-		m.stale.WithLabelValues(version, resource.name)
+	for _, row := range errorTable {
+		if row.stale != "" {
+			m.stale.WithLabelValues(version, row.stale)
+		}
 	}
 	return &LockMetrics{m, version}
 }

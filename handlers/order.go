@@ -10,9 +10,6 @@ import (
 	"locklab/order"
 )
 
-// orderID is what error messages call the id of an order.
-const orderID = "the order's id"
-
 type orderResponse struct {
 	Instance string        `json:"instance"`
 	ID       uint64        `json:"id"`
@@ -44,20 +41,20 @@ type grabResponse struct {
 	Token    uint64  `json:"fence"`     // fencing token of the lease; 0: this version has none
 }
 
-func (a *api) createOrder(c *gin.Context) error {
+func (a *api) createOrder(c *gin.Context, _ noParameters) error {
 	o, err := a.Orders.Create(c.Request.Context())
 	if err != nil {
-		return addAdvice(err, "the order may have been created, but its id is unknown: repeating the request creates another order")
+		return err
 	}
 	c.Header("Location", fmt.Sprintf("/orders/%d", o.ID))
 	c.JSON(http.StatusCreated, a.newOrderResponse(o))
 	return nil
 }
 
-func (a *api) getOrder(c *gin.Context, id uint64) error {
-	o, err := a.Orders.Get(c.Request.Context(), id)
+func (a *api) getOrder(c *gin.Context, request pathID) error {
+	o, err := a.Orders.Get(c.Request.Context(), uint64(request.ID))
 	if err != nil {
-		return orderError(err, id)
+		return orderError(err, request.ID)
 	}
 	c.JSON(http.StatusOK, a.newOrderResponse(o))
 	return nil
@@ -71,23 +68,21 @@ func (a *api) newOrderResponse(o order.Order) orderResponse {
 	return response
 }
 
+type grabRequest struct {
+	pathID
+	waitParameter
+	Driver number `form:"driver" binding:"required"`
+}
+
 // grab lets a driver try to get an order under v's lock. A loser learns which driver has the order. A winner whose response was lost may
 // repeat the request: it learns that it won, and nothing is written.
-func (a *api) grab(v Version) gin.HandlerFunc {
-	return handleID(orderID, func(c *gin.Context, id uint64) error {
-		text, err := queryParam(c, "driver")
+func (a *api) grab(v Version) func(*gin.Context, grabRequest) error {
+	return func(c *gin.Context, request grabRequest) error {
+		lock, err := a.lockFor(v, request.waitParameter)
 		if err != nil {
 			return err
 		}
-		driver, err := parseNumber("driver", text)
-		if err != nil {
-			return err
-		}
-		lock, err := a.lockFor(c, v)
-		if err != nil {
-			return err
-		}
-		attempt := order.Attempt{OrderID: id, Driver: driver, Version: v.Name, Instance: a.Instance}
+		attempt := order.Attempt{OrderID: uint64(request.ID), Driver: uint64(request.Driver), Version: v.Name, Instance: a.Instance}
 		var result order.Result
 		if ctx := c.Request.Context(); lock == nil {
 			result, err = a.Orders.GrabAtomic(ctx, attempt)
@@ -95,7 +90,7 @@ func (a *api) grab(v Version) gin.HandlerFunc {
 			result, err = a.Orders.Grab(ctx, lock, attempt)
 		}
 		if err != nil {
-			return orderError(addAdvice(err, "the driver may have won: repeat the request to find out"), id)
+			return orderError(err, request.ID)
 		}
 		status, why := http.StatusOK, "the order was open"
 		switch {
@@ -105,12 +100,12 @@ func (a *api) grab(v Version) gin.HandlerFunc {
 			status, why = http.StatusConflict, fmt.Sprintf("driver %d already has the order", result.Winner)
 		}
 		c.JSON(status, grabResponse{
-			Instance: a.Instance, Version: v.Name, Order: id, Driver: driver,
+			Instance: a.Instance, Version: v.Name, Order: attempt.OrderID, Driver: attempt.Driver,
 			Won: result.Won, Again: result.AlreadyWon, Winner: result.Winner, Why: why,
 			WaitedMS: milliseconds(result.Waited), HeldMS: milliseconds(result.Held), Token: result.Token,
 		})
 		return nil
-	})
+	}
 }
 
-func orderError(err error, id uint64) error { return fmt.Errorf("order %d: %w", id, err) }
+func orderError(err error, id number) error { return fmt.Errorf("order %d: %w", id, err) }

@@ -1,23 +1,13 @@
 package handlers
 
 import (
-	"bytes"
-	"cmp"
-	"encoding/json"
 	"fmt"
-	"io"
-	"mime"
 	"net/http"
-	"strconv"
-	"strings"
 
 	"github.com/gin-gonic/gin"
 
 	"locklab/pview"
 )
-
-// maxValue is the largest value that the counter can be set to: JavaScript represents integers up to it exactly.
-const maxValue = 1<<53 - 1
 
 type viewResponse struct {
 	Instance string  `json:"instance"`
@@ -29,9 +19,9 @@ type viewResponse struct {
 }
 
 // increment counts a page view under v's lock.
-func (a *api) increment(v Version) gin.HandlerFunc {
-	return handle(func(c *gin.Context) error {
-		lock, err := a.lockFor(c, v)
+func (a *api) increment(v Version) func(*gin.Context, waitParameter) error {
+	return func(c *gin.Context, request waitParameter) error {
+		lock, err := a.lockFor(v, request)
 		if err != nil {
 			return err
 		}
@@ -42,108 +32,58 @@ func (a *api) increment(v Version) gin.HandlerFunc {
 			view, err = a.Views.Increment(ctx, v.Name, lock)
 		}
 		if err != nil {
-			return addAdvice(err, "the view may have been counted: read the counter with GET /pview to find out")
+			return err
 		}
 		c.Set("value", view.Value)
-		if prefersText(c) { // exactly as in A4
-			c.String(http.StatusOK, "%s increase pview end!", a.Instance)
-			return nil
-		}
-		c.JSON(http.StatusOK, viewResponse{
+		respond(c, a.Instance+" increase pview end!", viewResponse{ // the text is exactly as in A4
 			Instance: a.Instance, Version: v.Name, Value: view.Value,
 			WaitedMS: milliseconds(view.Waited), HeldMS: milliseconds(view.Held), Token: view.Token,
 		})
 		return nil
-	})
+	}
 }
 
-// getView reads the counter from the master, or from a replica with ?from=replica, where it may be stale.
-func (a *api) getView(c *gin.Context) error {
-	from, err := queryParam(c, "from")
+type getViewRequest struct {
+	From string `form:"from" binding:"omitempty,oneof=master replica"`
+}
+
+// getView reads the counter from the master, or from a replica, where it may be stale.
+func (a *api) getView(c *gin.Context, request getViewRequest) error {
 	read := a.Views.Get
-	switch {
-	case err != nil:
-		return err
-	case from == "" || from == "master":
-	case from == "replica":
+	if request.From == "replica" {
 		read = a.Views.GetStale
-	default:
-		return badRequest("from is %.20q; it must be master or replica", from)
 	}
 	value, err := read(c.Request.Context())
-	if err != nil {
-		return err
+	if err == nil {
+		a.respondValue(c, value)
 	}
-	return a.respondValue(c, value)
+	return err
 }
 
-// setView sets the counter, as A4 does with "set pview 0".
-func (a *api) setView(c *gin.Context) error {
-	value, err := parseIntField(c.Request.Body, "value", maxValue)
-	if err != nil {
-		return err
+// setView sets the counter, as A4 does with "set pview 0". JavaScript represents integers up to the largest value exactly.
+func (a *api) setView(c *gin.Context, _ noParameters) error {
+	var body struct {
+		Value *int64 `json:"value" binding:"required,min=0,max=9007199254740991"`
 	}
-	if err := a.Views.Set(c.Request.Context(), value); err != nil {
-		return addAdvice(err, "the counter may have been set: read it with GET /pview to find out")
+	err := bindBody(c, &body, `{"value": 0}, with a whole number from 0 to 9007199254740991`)
+	if err == nil {
+		err = a.Views.Set(c.Request.Context(), *body.Value)
 	}
-	return a.respondValue(c, value)
+	if err == nil {
+		a.respondValue(c, *body.Value)
+	}
+	return err
 }
 
-func (a *api) respondValue(c *gin.Context, value int64) error {
-	if prefersText(c) {
-		c.String(http.StatusOK, fmt.Sprint(value))
+func (a *api) respondValue(c *gin.Context, value int64) {
+	respond(c, fmt.Sprint(value), gin.H{"instance": a.Instance, "value": value})
+}
+
+// respond sends JSON, or text if the request's Accept header lists it first.
+func respond(c *gin.Context, text string, response any) {
+	if c.NegotiateFormat(gin.MIMEJSON, gin.MIMEPlain) == gin.MIMEPlain {
+		c.String(http.StatusOK, "%s", text)
 	} else {
-		c.JSON(http.StatusOK, gin.H{"instance": a.Instance, "value": value})
+		c.JSON(http.StatusOK, response)
 	}
-	return nil
-}
-
-// parseIntField parses {"NAME": N} with N from 0 to limit, and rejects anything else.
-func parseIntField(body io.Reader, name string, limit int64) (int64, error) {
-	data, err := io.ReadAll(body)
-	if err != nil {
-		return 0, bodyError(err)
-	}
-	number, _ := onlyField(data, name).(json.Number)
-	value, parseErr := strconv.ParseInt(string(number), 10, 64)
-	if parseErr != nil || value < 0 || value > limit {
-		return 0, badRequest(`the body is %.40q; send {"%s": 0}, with a whole number from 0 to %d`, data, name, limit)
-	}
-	return value, nil
-}
-
-// onlyField returns the value of {"NAME": value}, a [json.Number] or a string, or nil if data is anything else. Decode is too lenient
-// here: it accepts "Value" for "value", and takes the last of two values.
-func onlyField(data []byte, name string) json.Token {
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	decoder.UseNumber()
-	var got [4]json.Token
-	for i := range got {
-		got[i], _ = decoder.Token() // nil after an error
-	}
-	_, end := decoder.Token()
-	if want := [...]json.Token{json.Delim('{'), name, got[2], json.Delim('}')}; got != want || end != io.EOF {
-		return nil
-	}
-	return got[2]
-}
-
-// prefersText reports whether the client prefers plain text to JSON, by the q values of its Accept header. Among equal values the first
-// wins.
-func prefersText(c *gin.Context) bool {
-	text, best := false, 0.0
-	for accepted := range strings.SplitSeq(strings.Join(c.Request.Header.Values("Accept"), ","), ",") {
-		kind, parameters, _ := mime.ParseMediaType(accepted)
-		q, err := strconv.ParseFloat(cmp.Or(parameters["q"], "1"), 64)
-		if err != nil || !(q > best) {
-			continue
-		}
-		switch kind {
-		case "text/plain", "text/*":
-			text, best = true, q
-		case "application/json", "application/*", "*/*":
-			text, best = false, q
-		}
-	}
-	return text
 }

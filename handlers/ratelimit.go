@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,13 +46,13 @@ var errSupplier = errors.New("the supplier gave no usable answer")
 func (a *api) addSupplierRoutes(r gin.IRoutes) {
 	for _, algorithm := range a.RateLimits.Algorithms {
 		tag := a.tagVersion(algorithm.Name)
-		r.POST("/"+algorithm.Name+"/supplier/call", tag, handle(a.callSupplier(algorithm)))
+		r.POST("/"+algorithm.Name+"/supplier/call", tag, handle("", a.callSupplier(algorithm)))
 		r.GET("/"+algorithm.Name+"/quotes", tag, rateLimit(algorithm.Limiter, a.RateLimits.Incoming), a.quote)
 	}
 	path := SupplierPath(":algorithm", ":operation")
-	r.POST(path, a.handleSupplierLog(a.RateLimits.Supplier.Call))
-	r.GET(path, handle(a.getSupplierReport))
-	r.DELETE(path, a.requireAdmin, a.handleSupplierLog(a.RateLimits.Supplier.Forget))
+	r.POST(path, handle("", a.changeSupplierLog(a.RateLimits.Supplier.Call)))
+	r.GET(path, handle("", a.getSupplierReport))
+	r.DELETE(path, a.requireAdmin, handle("", a.changeSupplierLog(a.RateLimits.Supplier.Forget)))
 }
 
 // SupplierPath returns the path on which the supplier's stand-in accepts calls of an operation. Each algorithm has a log of its own.
@@ -59,15 +60,17 @@ func SupplierPath(algorithm, operation string) string {
 	return "/supplier/" + algorithm + "/" + operation
 }
 
+type callRequest struct {
+	Operation *string `form:"operation"` // rates if absent
+}
+
 // callSupplier makes an outgoing call. If the limiter refuses it, the response is a 429 with the time after which to retry.
-func (a *api) callSupplier(algorithm Algorithm) func(*gin.Context) error {
+func (a *api) callSupplier(algorithm Algorithm) func(*gin.Context, callRequest) error {
 	client := http.Client{Transport: algorithm.Outgoing}
-	return func(c *gin.Context) error {
-		operation, err := queryParam(c, "operation")
-		if _, given := c.GetQuery("operation"); err == nil && !given {
-			operation = "rates"
-		}
-		if err = errors.Join(err, a.checkOperation(operation)); err != nil {
+	return func(c *gin.Context, request callRequest) error {
+		rates := "rates"
+		operation := *cmp.Or(request.Operation, &rates)
+		if err := a.checkOperation(operation); err != nil {
 			return err
 		}
 		headers, err := post(c.Request.Context(), &client, a.RateLimits.URL+SupplierPath(algorithm.Name, operation))
@@ -133,27 +136,33 @@ func (a *api) quote(c *gin.Context) {
 	c.JSON(http.StatusOK, gin.H{"instance": a.Instance, "quote": "80 for two nights"})
 }
 
-// parseSupplierPath returns the name of the log that a path of [SupplierPath] refers to, and the limit of its operation.
-func (a *api) parseSupplierPath(c *gin.Context) (name string, limit ratelimit.Limit, err error) {
-	algorithm, operation := c.Param("algorithm"), c.Param("operation")
-	if _, known := ratelimit.Find(algorithm); !known {
-		err = badRequest("there is no algorithm %.20q; GET / lists those of this instance", algorithm)
-	}
-	return algorithm + ":" + operation, a.RateLimits.Operations[operation], errors.Join(err, a.checkOperation(operation))
+// supplierLog is the path of a log: see [SupplierPath].
+type supplierLog struct {
+	Algorithm string `form:"algorithm"`
+	Operation string `form:"operation"`
 }
 
-// handleSupplierLog adapts a method of [Supplier] that returns no data.
-func (a *api) handleSupplierLog(method func(ctx context.Context, name string) error) gin.HandlerFunc {
-	return handle(func(c *gin.Context) error {
-		name, _, err := a.parseSupplierPath(c)
+func (l supplierLog) name() string { return l.Algorithm + ":" + l.Operation }
+
+func (a *api) checkSupplierLog(log supplierLog) error {
+	if _, known := ratelimit.Find(log.Algorithm); !known {
+		return badRequest("there is no algorithm %.20q; GET / lists those of this instance", log.Algorithm)
+	}
+	return a.checkOperation(log.Operation)
+}
+
+// changeSupplierLog adapts a method of [Supplier] that returns no data.
+func (a *api) changeSupplierLog(method func(ctx context.Context, name string) error) func(*gin.Context, supplierLog) error {
+	return func(c *gin.Context, log supplierLog) error {
+		err := a.checkSupplierLog(log)
 		if err == nil {
-			err = method(c.Request.Context(), name)
+			err = method(c.Request.Context(), log.name())
 		}
 		if err == nil {
 			c.Status(http.StatusNoContent)
 		}
 		return err
-	})
+	}
 }
 
 // supplierReport compares the calls that the supplier saw with its limit.
@@ -165,15 +174,15 @@ type supplierReport struct {
 	Over     int   `json:"over"`               // calls above the limit in that window; 0: the limit was kept
 }
 
-func (a *api) getSupplierReport(c *gin.Context) error {
-	name, limit, err := a.parseSupplierPath(c)
+func (a *api) getSupplierReport(c *gin.Context, log supplierLog) error {
+	if err := a.checkSupplierLog(log); err != nil {
+		return err
+	}
+	calls, err := a.RateLimits.Supplier.Calls(c.Request.Context(), log.name())
 	if err != nil {
 		return err
 	}
-	calls, err := a.RateLimits.Supplier.Calls(c.Request.Context(), name)
-	if err != nil {
-		return err
-	}
+	limit := a.RateLimits.Operations[log.Operation]
 	most, _ := ratelimit.Worst(calls, limit.Window)
 	c.JSON(http.StatusOK, supplierReport{len(calls), limit.Count, limit.Window.Milliseconds(), most, max(0, most-limit.Count)})
 	return nil

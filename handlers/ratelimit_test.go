@@ -232,20 +232,3 @@ func (afterHeader brokenTransport) RoundTrip(*http.Request) (*http.Response, err
 	}
 	return nil, reset
 }
-
-func TestHomePageSupplierCommands(t *testing.T) {
-	s := serve(t, withRateLimits(&fakeSupplier{}))
-	lines := 0
-	for _, line := range curlCommands(s.get("/").body) {
-		if !strings.Contains(line, "supplier") && !strings.Contains(line, "quotes") {
-			continue
-		}
-		lines++
-		if _, path, got := s.runCurl(line); got.status >= 400 && !strings.HasPrefix(path, "/r5/") {
-			t.Errorf("%s: %d %s", line, got.status, got.body)
-		}
-	}
-	if lines != 8 {
-		t.Errorf("the page has %d commands, want 8", lines)
-	}
-}

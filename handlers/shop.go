@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,9 +20,6 @@ const (
 	maxKeyLength   = 255
 	attemptLease   = time.Minute // how long a request whose instance has died stays in progress
 )
-
-// itemID is what error messages call the id of an item.
-const itemID = "the item's id"
 
 // saleResponse is what the database says about the sale of an item.
 type saleResponse struct {
@@ -62,34 +60,39 @@ type shopOrderResponse struct {
 }
 
 func (a *api) addShopRoutes(r *gin.Engine) {
+	const find = ": GET /shop/orders/:id shows its state"
 	for _, v := range a.Versions {
 		path, tag := "/"+v.Name+"/shop", a.tagVersion(v.Name)
-		r.POST(path+"/items/:id/buy", tag, handleID(itemID, func(c *gin.Context, id uint64) error { return a.buy(c, v, id) }))
-		r.POST(path+"/orders/:id/pay", tag, handleID(orderID, a.changeState(v, shop.Paid)))
-		r.POST(path+"/orders/:id/cancel", tag, handleID(orderID, a.changeState(v, shop.Cancelled)))
+		r.POST(path+"/items/:id/buy", tag,
+			handle("the order may have been placed: repeat the request with the same "+keyHeader+" to find out", a.buy(v)))
+		r.POST(path+"/orders/:id/pay", tag, handle("the order may be paid"+find, a.changeState(v, shop.Paid)))
+		r.POST(path+"/orders/:id/cancel", tag, handle("the order may be cancelled"+find, a.changeState(v, shop.Cancelled)))
 	}
-	r.PUT("/shop/items/:id", a.requireAdmin, handleID(itemID, a.stockItem))
-	r.GET("/shop/items/:id", handleID(itemID, a.getSale))
-	r.GET("/shop/orders/:id", handleID(orderID, a.getShopOrder))
-	r.POST("/shop/parcels", handle(a.packParcels))
+	r.PUT("/shop/items/:id", a.requireAdmin, handle("the stock may have been set: GET the same path to find out", a.stockItem))
+	r.GET("/shop/items/:id", handle("", a.getSale))
+	r.GET("/shop/orders/:id", handle("", a.getShopOrder))
+	r.POST("/shop/parcels", handle("", a.packParcels))
 }
 
 // stockItem starts a sale: it sets the stock of an item and removes what was sold of it before.
-func (a *api) stockItem(c *gin.Context, item uint64) error {
-	pieces, err := parseIntField(c.Request.Body, "stock", maxID)
+func (a *api) stockItem(c *gin.Context, request pathID) error {
+	var body struct {
+		Stock *int64 `json:"stock" binding:"required,min=0,max=2147483647"`
+	}
+	err := bindBody(c, &body, `{"stock": 0}, with a whole number from 0 to 2147483647`)
 	if err == nil {
-		err = a.Shop.Stock(c.Request.Context(), item, pieces)
+		err = a.Shop.Stock(c.Request.Context(), uint64(request.ID), *body.Stock)
 	}
 	if err != nil {
 		return err
 	}
-	return a.getSale(c, item)
+	return a.getSale(c, request)
 }
 
-func (a *api) getSale(c *gin.Context, item uint64) error {
-	r, err := a.Shop.Report(c.Request.Context(), item)
+func (a *api) getSale(c *gin.Context, request pathID) error {
+	r, err := a.Shop.Report(c.Request.Context(), uint64(request.ID))
 	if err != nil {
-		return itemError(err, item)
+		return itemError(err, request.ID)
 	}
 	c.JSON(http.StatusOK, saleResponse{
 		Instance: a.Instance, Item: r.ID, Pieces: r.Pieces, Stock: r.Stock, Sold: r.Sold, Oversold: max(0, r.Sold-r.Pieces),
@@ -99,57 +102,67 @@ func (a *api) getSale(c *gin.Context, item uint64) error {
 }
 
 // itemError names the item that does not exist, and how to create it.
-func itemError(err error, item uint64) error {
+func itemError(err error, item number) error {
 	if errors.Is(err, shop.ErrNotFound) {
 		return fmt.Errorf(`item %d: %w; PUT /shop/items/%[1]d with {"stock": 100} puts it on sale`, item, err)
 	}
 	return err
 }
 
-// buy sells an item under v's lock, or by a conditional UPDATE if v has none. With ?once=true a buyer gets at most one order of the item:
-// the lock guards a check, or a unique key does. A repeated request with the same idempotency key gets the order of the first.
-func (a *api) buy(c *gin.Context, v Version, item uint64) error {
-	p := shop.Purchase{ItemID: item, Quantity: 1, Version: v.Name, Instance: a.Instance}
-	once, err := parsePurchase(c, &p)
-	if err != nil {
-		return err
-	}
-	lock, err := a.lockFor(c, v)
-	if err != nil {
-		return err
-	}
-	ctx := c.Request.Context()
-	sell := func(attempt *shop.Attempt) (shop.Order, error) {
-		p.Attempt = attempt
+type buyRequest struct {
+	pathID
+	waitParameter
+	Buyer    number  `form:"buyer" binding:"required"`
+	Quantity *number `form:"quantity"` // 1 if absent
+	Once     bool    `form:"once"`     // a buyer gets at most one order of the item
+}
+
+// buy sells an item under v's lock, or by a conditional UPDATE if v has none. With ?once=true the lock guards a check, or a unique key
+// does. A repeated request with the same idempotency key gets the order of the first.
+func (a *api) buy(v Version) func(*gin.Context, buyRequest) error {
+	return func(c *gin.Context, request buyRequest) error {
+		lock, err := a.lockFor(v, request.waitParameter)
+		if err != nil {
+			return err
+		}
+		one := number(1)
+		p := shop.Purchase{
+			ItemID: uint64(request.ID), Buyer: uint64(request.Buyer), Quantity: int64(*cmp.Or(request.Quantity, &one)),
+			Version: v.Name, Instance: a.Instance,
+		}
+		order, err := a.sellOncePerKey(c, func(attempt *shop.Attempt) (shop.Order, error) {
+			p.Attempt = attempt
+			return a.sell(c.Request.Context(), lock, p, request.Once)
+		})
+		response := buyResponse{Instance: a.Instance, Version: v.Name, Item: p.ItemID, Buyer: p.Buyer, Quantity: p.Quantity}
 		switch {
-		case lock == nil && once:
-			return a.Shop.SubmitUnique(ctx, p)
-		case lock == nil:
-			return a.Shop.BuyAtomic(ctx, p)
-		case once:
-			return a.Shop.Submit(ctx, lock, p, true)
+		case errors.Is(err, shop.ErrSoldOut), errors.Is(err, shop.ErrDuplicate):
+			response.Why = oneLine(err)
+			if soldOut := new(shop.SoldOut); errors.As(err, soldOut) {
+				response.Left = &soldOut.Left
+			}
+			c.JSON(http.StatusConflict, response)
+			return nil
+		case err != nil:
+			return itemError(err, request.ID)
 		}
-		return a.Shop.Buy(ctx, lock, p)
-	}
-	order, err := a.sellOncePerKey(c, sell)
-	response := buyResponse{
-		Instance: a.Instance, Version: v.Name, Item: p.ItemID, Buyer: p.Buyer, Quantity: p.Quantity,
-		Sold: true, Order: order.ID, Left: &order.Left, Why: "there was enough in stock",
-	}
-	switch {
-	case errors.Is(err, shop.ErrSoldOut), errors.Is(err, shop.ErrDuplicate):
-		response.Sold, response.Left, response.Why = false, nil, oneLine(err)
-		if soldOut := new(shop.SoldOut); errors.As(err, soldOut) {
-			response.Left = &soldOut.Left
-		}
-		c.JSON(http.StatusConflict, response)
+		response.Sold, response.Order, response.Left, response.Why = true, order.ID, &order.Left, "there was enough in stock"
+		response.Instance, response.Version = order.Instance, order.Version // of the first request with this key
+		c.JSON(http.StatusCreated, response)
 		return nil
-	case err != nil:
-		return itemError(addAdvice(err, "the order may have been placed: repeat the request with the same "+keyHeader+" to find out"), p.ItemID)
 	}
-	response.Instance, response.Version = order.Instance, order.Version // of the first request with this key
-	c.JSON(http.StatusCreated, response)
-	return nil
+}
+
+func (a *api) sell(ctx context.Context, lock Locker, p shop.Purchase, once bool) (shop.Order, error) {
+	switch {
+	case lock == nil && once:
+		return a.Shop.SubmitUnique(ctx, p)
+	case lock == nil:
+		return a.Shop.BuyAtomic(ctx, p)
+	case once:
+		return a.Shop.Submit(ctx, lock, p, true)
+	}
+	return a.Shop.Buy(ctx, lock, p)
 }
 
 // sellOncePerKey calls sell once for each idempotency key, or once for a request without a key.
@@ -175,61 +188,38 @@ func (a *api) sellOncePerKey(c *gin.Context, sell func(*shop.Attempt) (shop.Orde
 	return order, err
 }
 
-// parsePurchase reads the buyer and the quantity from the query into p, and whether the buyer may have one order only.
-func parsePurchase(c *gin.Context, p *shop.Purchase) (once bool, err error) {
-	texts := make(map[string]string)
-	for _, name := range []string{"buyer", "quantity", "once"} {
-		if texts[name], err = queryParam(c, name); err != nil {
-			return false, err
-		}
-	}
-	if p.Buyer, err = parseNumber("buyer", texts["buyer"]); err != nil {
-		return false, err
-	}
-	if text, given := c.GetQuery("quantity"); given {
-		quantity, err := parseNumber("quantity", text)
-		if err != nil {
-			return false, err
-		}
-		p.Quantity = int64(quantity)
-	}
-	switch texts["once"] {
-	case "", "false":
-	case "true":
-		once = true
-	default:
-		err = badRequest("once is %.20q; it must be true or false", texts["once"])
-	}
-	return once, err
+type changeRequest struct {
+	pathID
+	waitParameter
 }
 
 // changeState pays or cancels an order, under v's lock or by a conditional UPDATE. Paying an order queues a message to pack its parcel.
-func (a *api) changeState(v Version, to shop.State) func(c *gin.Context, id uint64) error {
-	return func(c *gin.Context, id uint64) error {
-		lock, err := a.lockFor(c, v)
+func (a *api) changeState(v Version, to shop.State) func(*gin.Context, changeRequest) error {
+	return func(c *gin.Context, request changeRequest) error {
+		lock, err := a.lockFor(v, request.waitParameter)
 		if err != nil {
 			return err
 		}
-		ctx := c.Request.Context()
+		ctx, id := c.Request.Context(), uint64(request.ID)
 		if lock == nil {
 			err = a.Shop.ChangeAtomic(ctx, id, to)
 		} else {
 			err = a.Shop.Change(ctx, lock, id, to)
 		}
 		if err != nil {
-			return orderError(addAdvice(err, fmt.Sprintf("the order may be %s: check with GET /shop/orders/%d", to, id)), id)
+			return orderError(err, request.ID)
 		}
 		if to == shop.Paid {
 			_ = a.Parcels.Queue.Publish(context.WithoutCancel(ctx), id) // if this fails, a worker sends the message from the outbox
 		}
-		return a.getShopOrder(c, id)
+		return a.getShopOrder(c, request.pathID)
 	}
 }
 
-func (a *api) getShopOrder(c *gin.Context, id uint64) error {
-	o, err := a.Shop.Order(c.Request.Context(), id)
+func (a *api) getShopOrder(c *gin.Context, request pathID) error {
+	o, err := a.Shop.Order(c.Request.Context(), uint64(request.ID))
 	if err != nil {
-		return orderError(err, id)
+		return orderError(err, request.ID)
 	}
 	response := shopOrderResponse{a.Instance, o.ID, o.ItemID, o.Buyer, o.Quantity, o.State, []shop.State{}, len(o.Parcels)}
 	for _, change := range o.Changes {
@@ -240,7 +230,7 @@ func (a *api) getShopOrder(c *gin.Context, id uint64) error {
 }
 
 // packParcels handles all queued messages, including those that a dead worker left.
-func (a *api) packParcels(c *gin.Context) error {
+func (a *api) packParcels(c *gin.Context, _ noParameters) error {
 	for messages := 0; ; messages++ {
 		switch worked, err := a.Parcels.Next(c.Request.Context()); {
 		case err != nil:

@@ -6,32 +6,38 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/gin-gonic/gin"
-
 	"locklab/lockstrategy"
 )
 
+// waitParameter is how long a request waits for a lock.
+type waitParameter struct {
+	Wait *duration `form:"wait"`
+}
+
+type duration time.Duration
+
+// UnmarshalParam implements [binding.BindUnmarshaler].
+func (d *duration) UnmarshalParam(text string) error {
+	value, err := time.ParseDuration(text)
+	if err != nil || value < 0 {
+		return errors.New("a duration, such as 0, 250ms or 1.5s")
+	}
+	*d = duration(value)
+	return nil
+}
+
 // lockFor returns v's lock for one request. It waits as long as ?wait= says, or else as long as the instance allows. It returns nil if v
 // has no lock.
-func (a *api) lockFor(c *gin.Context, v Version) (Locker, error) {
-	text, err := queryParam(c, "wait")
-	if err != nil {
-		return nil, err
-	}
-	_, given := c.GetQuery("wait")
-	wait := a.Wait
-	if given {
-		if wait, err = time.ParseDuration(text); err != nil || wait < 0 || wait > a.Wait {
-			return nil, badRequest("wait is %.20q; it must be a duration from 0 to %s, such as 0, 250ms or 1.5s", text, a.Wait)
-		}
-	}
+func (a *api) lockFor(v Version, p waitParameter) (Locker, error) {
 	switch {
+	case p.Wait != nil && time.Duration(*p.Wait) > a.Wait:
+		return nil, badRequest("wait is %s; it must be a duration from 0 to %s", time.Duration(*p.Wait), a.Wait)
 	case v.Lock == nil:
 		return nil, nil
-	case given:
-		return lockedReporter{v.Lock.Within(wait)}, nil
+	case p.Wait != nil:
+		return lockedReporter{v.Lock.Within(time.Duration(*p.Wait))}, nil
 	}
-	return v.Lock.Within(wait), nil
+	return v.Lock.Within(a.Wait), nil
 }
 
 // lockedReporter is the lock of a request that sets ?wait=. If the lock is not granted in that time, the error is errLocked, which becomes

@@ -44,38 +44,26 @@ func (b *burstFlags) finish(result *burst.Results, std streams, next string, kee
 	return verdictError(result.Verdict, result.Reasons())
 }
 
-// variables are the settings that come from variables, such as USERS, instead of flags, by the name of the plan's field.
-type variables map[string]variable
-
-type variable struct{ name, value string }
-
-// source names the setting of a field.
-func (v variables) source(field string) string { return cmp.Or(v[field].name, "--"+field) }
-
-// validatePlan checks what a plan sends. An error names the flag or the variable.
-func validatePlan(plan burst.Plan, from variables) error {
+// validatePlan checks what a plan sends.
+func validatePlan(plan burst.Plan) error {
 	if slices.Contains(plan.Versions, allVersions) {
 		if len(plan.Versions) > 1 {
-			return usageErrorf("%s has all and other versions; use all alone, or omit it", from.source("versions"))
+			return usageErrorf("--versions has all and other versions; use all alone, or omit it")
 		}
 		plan.Versions = versions.Names()
 	}
-	var wrong *burst.FieldError
-	if err := plan.Validate(); !errors.As(err, &wrong) {
-		return err
+	if err := plan.Validate(); err != nil {
+		return usageErrorf("--%w", err) // a field and its flag have the same name
 	}
-	if v, given := from[wrong.Field]; given {
-		return usageErrorf("%s is %q; %s", v.name, v.value, wrong.Remedy)
-	}
-	return usageErrorf("--%w", wrong) // a field and its flag have the same name
+	return nil
 }
 
 // allVersions is the value of --versions that selects every version that can run.
 const allVersions = "all"
 
 // chooseVersions replaces "all" by the versions that can run, and returns a sentence for each version that it leaves out. check returns why
-// a version cannot run. It is an error if a version that the user named in setting cannot run, or if any cannot and LAB_REQUIRE=all is set.
-func chooseVersions(names []string, setting string, check func(versions.Version) error) (chosen, leftOut []string, err error) {
+// a version cannot run. It is an error if a version that the user named cannot run, or if any cannot and LAB_REQUIRE=all is set.
+func chooseVersions(names []string, check func(versions.Version) error) (chosen, leftOut []string, err error) {
 	all := slices.Equal(names, []string{allVersions})
 	if all {
 		names = versions.Names()
@@ -88,7 +76,7 @@ func chooseVersions(names []string, setting string, check func(versions.Version)
 			chosen = append(chosen, name)
 			continue
 		case !all:
-			return nil, nil, unavailable(fmt.Errorf("%s: %s cannot run: %w", setting, name, reason))
+			return nil, nil, unavailable(fmt.Errorf("--versions: %s cannot run: %w", name, reason))
 		case os.Getenv("LAB_REQUIRE") == "all":
 			return nil, nil, unavailable(fmt.Errorf("LAB_REQUIRE=all requires every version, but %s cannot run: %w", name, reason))
 		}
@@ -98,13 +86,13 @@ func chooseVersions(names []string, setting string, check func(versions.Version)
 }
 
 // validateInstances checks that each instance gets at least one page view and one driver.
-func validateInstances(plan burst.Plan, from variables) error {
+func validateInstances(plan burst.Plan) error {
 	if err := validateRange("--instances", plan.Instances, 2, 32); err != nil {
 		return err
 	}
 	if plan.Instances > plan.Drivers || plan.Instances > plan.Users {
-		return usageErrorf("--instances is %d; must not exceed %s (%d) or --drivers (%d), so that each instance gets one of both",
-			plan.Instances, from.source("users"), plan.Users, plan.Drivers)
+		return usageErrorf("--instances is %d; must not exceed --users (%d) or --drivers (%d), so that each instance gets one of both",
+			plan.Instances, plan.Users, plan.Drivers)
 	}
 	return nil
 }
@@ -134,9 +122,9 @@ func burstNext(topology string) string {
 
 // Run sends the bursts to each version, and prints and judges the results.
 func (c *burstCommand) Run(ctx context.Context, std streams) (err error) {
-	target, plan, from, err := c.settings(ctx)
+	target, plan, err := c.settings(ctx)
 	if err == nil {
-		err = cmp.Or(validatePlan(plan, from), validateInstances(plan, from))
+		err = cmp.Or(validatePlan(plan), validateInstances(plan))
 	}
 	if err != nil {
 		return err
@@ -156,7 +144,7 @@ func (c *burstCommand) Run(ctx context.Context, std streams) (err error) {
 			build(), health.Build))
 	}
 	var leftOut []string
-	if plan.Versions, leftOut, err = chooseVersions(plan.Versions, from.source("versions"), health.Lacks); err != nil {
+	if plan.Versions, leftOut, err = chooseVersions(plan.Versions, health.Lacks); err != nil {
 		return err
 	}
 	result, err := plan.Run(ctx, target, sender, terminal.TellBursts(tell))
@@ -188,47 +176,42 @@ func (c *burstCommand) sender() (burst.Sender, error) {
 }
 
 // settings returns where to send what. A flag takes precedence over a variable of the lab.
-func (c *burstCommand) settings(ctx context.Context) (target burst.Target, plan burst.Plan, from variables, err error) {
+func (c *burstCommand) settings(ctx context.Context) (target burst.Target, plan burst.Plan, err error) {
 	lab, err := settingsOf(ctx, c.Dir)
 	if err != nil && c.URL == "" {
-		return target, plan, nil, usageErrorf("%w; or give the URL", err)
+		return target, plan, usageErrorf("%w; or give the URL", err)
 	}
 	target = burst.Target{AdminToken: cmp.Or(c.AdminToken, lab.AdminToken), ByChance: c.ByChance}
 	if target.URL, err = baseURL("the URL", cmp.Or(c.URL, lab.URL)); err != nil {
-		return target, plan, nil, err
+		return target, plan, err
 	}
-	from = variables{}
-	plan = c.plan(versions.ArticleUsers, c.Versions, 2)
-	switch {
-	case c.Instances != nil:
-		plan.Instances = *c.Instances
-	case lab.instances != "":
-		if plan.Instances, err = strconv.Atoi(lab.instances); err != nil {
-			return target, plan, from, usageErrorf("APP_INSTANCES is %q; it must be a number", lab.instances)
-		}
+	users, instances := versions.ArticleUsers, 2
+	err = errors.Join(setNumber(&users, c.Users, "USERS", lab.users), setNumber(&instances, c.Instances, "APP_INSTANCES", lab.instances))
+	names := slices.Clone(c.Versions)
+	if len(names) == 0 {
+		names = strings.FieldsFunc(lab.version, func(r rune) bool { return r == ',' || r == ' ' })
 	}
-	switch {
-	case c.Users != nil:
-		plan.Users = *c.Users
-	case lab.users != "":
-		from["users"] = variable{"USERS", lab.users}
-		if plan.Users, err = strconv.Atoi(lab.users); err != nil {
-			return target, plan, from, usageErrorf("USERS is %q; it must be an even number", lab.users)
-		}
-	}
-	switch {
-	case len(c.Versions) > 0:
-	case lab.version != "":
-		from["versions"] = variable{"VERSION", lab.version}
-		plan.Versions = strings.FieldsFunc(lab.version, func(r rune) bool { return r == ',' || r == ' ' })
-	default:
-		plan.Versions = versions.DefaultNames()
+	if len(names) == 0 {
+		names = versions.DefaultNames()
 		if c.Tool != "app" {
 			// v0 is no version of the articles, and a tool takes seconds for each.
-			plan.Versions = slices.DeleteFunc(plan.Versions, func(name string) bool { return name == "v0" })
+			names = slices.DeleteFunc(names, func(name string) bool { return name == "v0" })
 		}
 	}
-	return target, plan, from, nil
+	return target, c.plan(users, names, instances), err
+}
+
+// setNumber sets n to the value of a flag, or else of a variable, or leaves the default.
+func setNumber(n, flag *int, variable, text string) (err error) {
+	switch {
+	case flag != nil:
+		*n = *flag
+	case text != "":
+		if *n, err = strconv.Atoi(text); err != nil {
+			return usageErrorf("%s is %q; it must be a number", variable, text)
+		}
+	}
+	return nil
 }
 
 // baseURL checks the URL of a balancer and removes the slash that a browser appends. setting names the URL in an error.

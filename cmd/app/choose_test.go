@@ -26,7 +26,7 @@ func TestVersionsThatCannotRun(t *testing.T) {
 		return nil
 	}
 	all := []string{"all"}
-	chosen, leftOut, err := chooseVersions(all, "--versions", noRedLock)
+	chosen, leftOut, err := chooseVersions(all, noRedLock)
 	if err != nil || slices.Contains(chosen, "v4") || len(chosen) != len(versions.Names())-1 ||
 		!slices.Equal(leftOut, []string{"v4 (RedLock) is left out: lockd is missing (Debian: apt-get install lockd)"}) {
 		t.Errorf("all: got %v, left out %q (%v)", chosen, leftOut, err)
@@ -43,10 +43,10 @@ func TestVersionsThatCannotRun(t *testing.T) {
 			}
 		}
 	}
-	_, _, err = chooseVersions([]string{"v3", "v4"}, "VERSION", noRedLock)
-	wantUnavailable(err, "VERSION: v4 cannot run")
+	_, _, err = chooseVersions([]string{"v3", "v4"}, noRedLock)
+	wantUnavailable(err, "--versions: v4 cannot run")
 	t.Setenv("LAB_REQUIRE", "all")
-	_, _, err = chooseVersions(all, "--versions", noRedLock)
+	_, _, err = chooseVersions(all, noRedLock)
 	wantUnavailable(err, "LAB_REQUIRE")
 }
 

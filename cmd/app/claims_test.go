@@ -19,7 +19,7 @@ import (
 // versions.
 var kinds = []string{"P1", "P3", "G1", "G5", "R0"}
 
-// shortened are experiments that take a minute per variant. TestNoFaultOfTheLockLosesAnUpdate runs shorter ones.
+// shortened are experiments that take a minute per variant. `make check PART=lab` runs them.
 var shortened = []string{"P9", "G9"}
 
 // Every experiment on instances has the expected verdict. This test binary is the app, so the race detector covers the instances, too.

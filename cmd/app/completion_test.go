@@ -1,10 +1,6 @@
 package main
 
 import (
-	"os"
-	"os/exec"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -35,27 +31,6 @@ func TestCompletion(t *testing.T) {
 		if got.code != exitOK {
 			t.Errorf("%q: exit %d: %s", line, got.code, got.err)
 		}
-	}
-}
-
-// The completion script runs the program even if its path has spaces and quotes.
-func TestCompletionScriptRunsTheProgram(t *testing.T) {
-	program := filepath.Join(t.TempDir(), "it's a folder", "app")
-	if err := os.Mkdir(filepath.Dir(program), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	//nolint:gosec // it must be executable
-	if err := os.WriteFile(program, []byte("#!/bin/sh\necho \"answer to $COMP_LINE\"\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	command := regexp.MustCompile(`-C (.*) app`).FindStringSubmatch(completionScript("bash", program))
-	if command == nil {
-		t.Fatalf("the script is %q", completionScript("bash", program))
-	}
-	script := completionScript("bash", program) + "complete -p app; COMP_LINE='app sta' eval " + command[1]
-	out, err := exec.CommandContext(t.Context(), "bash", "--norc", "-c", script).CombinedOutput()
-	if err != nil || !strings.HasSuffix(string(out), "answer to app sta\n") || !strings.HasPrefix(string(out), "complete ") {
-		t.Errorf("%v: %s", err, out)
 	}
 }
 

@@ -5,9 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
-
-	"locklab/lab/servers"
 )
 
 // The error of a wrong setting names the setting, its value, and what is allowed.
@@ -35,29 +32,15 @@ func TestWrongSettings(t *testing.T) {
 		{"serve --etcd http://localhost:2379", []string{"--etcd", "http://localhost:2379", "host:port"}},
 		{"serve --etcd localhost:1,127.0.0.1:1,c:3", []string{"--etcd", "localhost:1", "127.0.0.1:1", "once"}},
 		{"serve --database postgres://root:hush", []string{"--database", "postgres:***", "sqlite:PATH"}},
-		{"serve --database postgres://root:x@tcphush@db/locklab", []string{"--database", "postgres:***", "sqlite:PATH"}},
-		{"serve --database mysql:root:x@tcphush@nonsense", []string{"--database", "mysql:***", "user:password@tcp(host:port)/name"}},
-		{"serve --database x.db", []string{`"x.db"`, "sqlite:PATH"}},
 		{"serve --database mysql:root:hush@nonsense", []string{"--database", "mysql:***", "user:password@tcp(host:port)/name"}},
-		{"serve --database mysql:root:hush/locklab", []string{"--database", "mysql:***", "user:password@tcp(host:port)/name"}},
-		{"serve --database mysql:root:hush@tcp(127.0.0.1:3306)", []string{"--database", "mysql:***@tcp(127.0.0.1:3306)"}},
-		{"serve --database mysql:root:hush/locklab@tcp(db:1)/x?timeout=5", []string{"mysql:***@tcp(db:1)/x", "the value of timeout", "a unit"}},
-		{"serve --database mysql:root:hush@tcp(db:1)/x?loc=UTC&readTimeout=hush", []string{"the value of readTimeout"}},
-		{"serve --database mysql:root:hush@tcp(db:1)/x?parseTime=hush", []string{"the value of parseTime", "true or false"}},
-		{"serve --database mysql:root:hush@tcp(db:1)/x?tls=hush", []string{"the value of tls"}},
-		{"serve --database mysql:root:hush@tcp(db:1)/a%zz", []string{"the name of the database"}},
-		{"serve --database mysql:root:hush@tcp(db:1)", []string{"missing the slash"}},
-		{"serve --database mysql:root:hush@tcp(db:1/x", []string{"not terminated"}},
-		{"serve --database mysql:root:hush@tcp(db:1)y/x", []string{"mysql:***", "escape"}},
-		{"serve --database mysql:root:hush@hush/x", []string{"mysql:***", "write tcp(host:port)"}},
 		{"serve --lease 5", []string{"--lease", "5"}},
-		{"serve --lease -5s", []string{"--lease is -5s", "100ms", "1h"}},
-		{"demo --users -2", []string{"--users is -2"}},
+		{"serve --lease=-5s", []string{"--lease is -5s", "100ms", "1h"}},
+		{"demo --users=-2", []string{"--users is -2"}},
 		{"serve --lease 1ms", []string{"--lease", "1ms", "100ms", "1h"}},
 		{"serve --request 7s", []string{"--request is 7s", "two thirds", "10s"}},
-		{"serve --request -1s", []string{"--request is -1s", "10s"}},
+		{"serve --request=-1s", []string{"--request is -1s", "10s"}},
 		{"serve --node-timeout 7s", []string{"--node-timeout is 7s", "two thirds", "10s"}},
-		{"serve --node-timeout -1s", []string{"--node-timeout is -1s", "10s"}},
+		{"serve --node-timeout=-1s", []string{"--node-timeout is -1s", "10s"}},
 		{"serve --wait 0s", []string{"--wait", "0s", "1ms"}},
 		{"serve --wait 2h", []string{"--wait", "2h", "1h"}},
 		{"serve --order-think=-1s", []string{"--order-think is -1s", "from 0s to 1h"}},
@@ -88,19 +71,6 @@ func TestWrongSettings(t *testing.T) {
 				t.Errorf("the error has a password: %s", got.err)
 			}
 		})
-	}
-}
-
-// An empty list is an error. Kong would treat it like a missing flag.
-func TestEmptyLists(t *testing.T) {
-	flags := []string{"--redis", "--redlock", "--addr-map"}
-	for _, kind := range servers.Backends() {
-		flags = append(flags, "--"+kind.Name)
-	}
-	for _, flag := range flags {
-		for _, args := range [][]string{{"serve", flag, ""}, {"serve", flag + "="}} {
-			wantSentence(t, app(t.Context(), args...), exitUsage, flag+" is empty")
-		}
 	}
 }
 
@@ -144,13 +114,9 @@ func TestVariablesOfTestsAreNoFlags(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, same := range flagsByName(parser.Model.Node) {
-		for _, flag := range same {
-			for _, env := range flag.Envs {
-				if slices.Contains(otherVariables, env) {
-					t.Errorf("%s is read by tests but sets %s", env, name)
-				}
-			}
+	for _, variable := range flagVariables(parser.Model.Node) {
+		if slices.Contains(otherVariables, variable) {
+			t.Errorf("%s is read by tests but sets a flag", variable)
 		}
 	}
 }
@@ -169,29 +135,4 @@ func wantSentence(t *testing.T, got output, code int, words ...string) {
 			t.Errorf("%q is missing in %q", word, got.err)
 		}
 	}
-}
-
-// FuzzConfig checks that settings are either valid or rejected with an error that begins with the flag.
-func FuzzConfig(f *testing.F) {
-	f.Add("127.0.0.1:8080", "127.0.0.1:6379", "a:1,b:2,c:3", "sqlite:x.db", int64(30e9), "single")
-	f.Add("", "", "", "", int64(0), "")
-	f.Add("[::1]:0", "a:1,a:1", ",,,", "mysql:u:p@tcp(h:1)/d", int64(-1), "cluster")
-	f.Add(":x", "::::", "\x00", "sqlite:\x00/\xff", int64(1<<62), "sentinel")
-	f.Fuzz(func(t *testing.T, listen, redis, redlock, database string, lease int64, topology string) {
-		c := serveCommand{
-			Listen: listen, Redis: strings.Split(redis, ","), Redlock: strings.Split(redlock, ","),
-			Database: database, Lease: time.Duration(lease), Wait: time.Duration(lease), StartTimeout: time.Duration(lease), Topology: topology,
-			SentinelMaster: "lab",
-		}
-		if redlock == "" {
-			c.Redlock = nil
-		}
-		err := c.validate()
-		if err != nil && !strings.HasPrefix(err.Error(), "--") {
-			t.Fatalf("%q does not begin with a flag", err)
-		}
-		if err == nil && c.Lease < minLease {
-			t.Fatalf("%+v is valid", c)
-		}
-	})
 }

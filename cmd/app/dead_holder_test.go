@@ -93,15 +93,3 @@ func TestWaitersSurviveAKilledHolder(t *testing.T) {
 		t.Errorf("after the holder's death (%v) the drivers got %v; want one 200, and 409 for the others", err, count)
 	}
 }
-
-// A lease that is not shorter than the wait is only a warning.
-func TestLeaseLongerThanWait(t *testing.T) {
-	node := testenv.Redis(t, false)
-	for lease, want := range map[string]bool{"--lease=3s": true, "--lease=2900ms": false} {
-		instance := startInstance(t, node, "--wait=3s", lease)
-		ask(t, http.MethodGet, instance.URL+"/healthz") // the warning comes before the first response
-		if got := strings.Contains(instance.Log(), "LAB_LEASE"); got != want {
-			t.Errorf("%s with --wait=3s warns: %v, want %v; log: %s", lease, got, want, instance.Log())
-		}
-	}
-}

@@ -45,7 +45,7 @@ func demoNext() string {
 func (c *demoCommand) validate() error {
 	plan := c.plan(c.Users, c.Versions, c.Instances)
 	if err := cmp.Or(
-		validatePlan(plan, nil), validateRange("--think", c.Think, 0, 10*time.Second), validateInstances(plan, nil),
+		validatePlan(plan), validateRange("--think", c.Think, 0, 10*time.Second), validateInstances(plan),
 	); err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (c *demoCommand) prepare(ctx context.Context, std streams) (leftOut []strin
 	if !all {
 		check = func(v versions.Version) error { return servers.Missing(v.Server()) }
 	}
-	c.Versions, leftOut, err = chooseVersions(c.Versions, "--versions", check)
+	c.Versions, leftOut, err = chooseVersions(c.Versions, check)
 	if err == nil && !all && slices.Contains(versions.RequiredServers(c.Versions...), versions.NameEtcd) {
 		if err = prepareEtcd(ctx, std.say); err != nil {
 			err = unavailable(err)

@@ -82,14 +82,6 @@ func TestDemoWithMoreInstances(t *testing.T) {
 	}
 }
 
-// A cluster needs redis-server, so the demo suggests it only if that is installed.
-func TestDemoNext(t *testing.T) {
-	t.Setenv("PATH", t.TempDir())
-	if next := demoNext(); strings.Contains(next, "cluster") || !strings.Contains(next, "--keep") {
-		t.Errorf("without redis-server, the demo suggests %s", next)
-	}
-}
-
 func TestDemoOverEveryTopology(t *testing.T) {
 	testenv.Slow(t)
 	testenv.Needs(t, testenv.RedisServer)
@@ -131,31 +123,6 @@ func demoOnce(t *testing.T, real bool, flags ...string) (burst.Results, int) {
 		t.Fatalf("%v, %v\n%s%s", err, bad, out, progress.String())
 	}
 	return result, cmd.ProcessState.ExitCode()
-}
-
-func TestDemoPrintsTablesWithoutColourInAPipe(t *testing.T) {
-	got := app(t.Context(), "demo", "--embedded", "--users=20", "--versions=v0,v3", "--think=1ms")
-	if got.code != exitOK {
-		t.Fatalf("exit %d: %s", got.code, got.err)
-	}
-	for _, want := range []string{
-		"v0 ", "v3 ", "Redis lock", "20 simultaneous page views", "20 drivers grab one order", "10 + 10",
-		"  as predicted ✓\n", "Verdict: as predicted", "miniredis",
-	} {
-		if !strings.Contains(got.out, want) {
-			t.Errorf("%q is missing in:\n%s", want, got.out)
-		}
-	}
-	const steps = "\n1/2 round 1 of 1, v0: 20 simultaneous page views, then 20 drivers for one order\n2/2 round 1 of 1, v3: "
-	if !strings.Contains(got.err, steps) {
-		t.Errorf("%q is missing in the progress: %q", steps, got.err)
-	}
-	if strings.ContainsRune(got.out+got.err, '\x1b') {
-		t.Error("there are escape sequences without a terminal")
-	}
-	if strings.Contains(got.out, "v1 ") {
-		t.Error("the output has a version that was not requested")
-	}
 }
 
 // The verdict decides the exit code, and the error has its reason.

@@ -115,3 +115,6 @@ func psOutput(t *testing.T, topology, nginx string) string {
 	}
 	return strings.Join(lines, "\n")
 }
+
+// shellQuote quotes text as one word of a shell.
+func shellQuote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

@@ -8,15 +8,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"locklab/lab"
-	"locklab/lab/burst"
-	"locklab/lab/burst/check"
 	"locklab/lab/claims"
-	"locklab/lab/doctor"
 	"locklab/lab/report/outcome"
-	"locklab/lab/report/terminal"
 	"locklab/lab/testenv"
 )
 
@@ -35,42 +30,6 @@ func TestLabList(t *testing.T) {
 			t.Errorf("the group of %s has no heading", e.ID)
 		}
 	}
-}
-
-// Text fits a terminal of 80 columns, except for drawings and tables of verdicts.
-func TestTextFitsTheTerminal(t *testing.T) {
-	narrow := terminal.Screen{Columns: 80}
-	wantNarrow := func(name, text string) {
-		for line := range strings.Lines(text) {
-			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 80 {
-				t.Errorf("%s has a line of %d columns: %s", name, n, line)
-			}
-		}
-	}
-	wantNarrow("lab list", terminal.List(claims.All(), claims.Group, self(), narrow))
-	for _, e := range claims.All() {
-		e.Drawing, e.Variants = "", nil
-		wantNarrow(e.ID, terminal.Experiment(e, "app", narrow))
-		claim, _, _ := strings.Cut(terminal.Results(&lab.Results{Runs: []lab.Result{{Saved: lab.Saved{
-			Record: lab.Record{Claim: e.Claim},
-		}}}}, narrow), "\n\n")
-		wantNarrow(e.ID, claim)
-	}
-	sentence := strings.Repeat("a word ", 20)
-	slow := &lab.Results{
-		Pace: 2.5, Redis: "redis-server 7.0.15", LeftOut: []string{sentence},
-	}
-	_, sums, _ := strings.Cut(terminal.Results(slow, narrow), "\n\n") // below the table
-	wantNarrow("lab run", sums)
-	demo := &burst.Results{Users: 666, Rounds: 1, Topology: "single", Redis: "miniredis", LeftOut: []string{sentence}}
-	for _, part := range strings.Split(terminal.Bursts(demo, narrow), "\n\n") {
-		if !strings.Contains(part, "──") {
-			wantNarrow("demo", part)
-		}
-	}
-	wantNarrow("lab check", terminal.Checked(new(check.Result), narrow))
-	found := []doctor.Result{{Name: "java", Found: sentence, Do: sentence}, {Name: "java", Found: sentence, OK: true}}
-	wantNarrow("doctor", doctor.Text(found, narrow.Fit))
 }
 
 func TestLabShow(t *testing.T) {
@@ -150,7 +109,7 @@ func TestLabRunMisuse(t *testing.T) {
 		{"L03 --all", exitUsage, "drop one of the two"},
 		{"--all --quick", exitUsage, "drop one of the two"},
 		{"--article A9", exitUsage, "A0, A1, A2, A3, A4"},
-		{"L03 --trials -1", exitUsage, "--trials is -1; must be from 1 to 1000"},
+		{"L03 --trials=-1", exitUsage, "--trials is -1; must be from 1 to 1000"},
 		{"L03 --parallel 0", exitUsage, "--parallel"},
 		{"L03 --seed x", exitUsage, "--seed"},
 		{"L03 --out=", exitUsage, "--out is empty"},

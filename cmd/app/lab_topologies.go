@@ -65,7 +65,7 @@ func (c *labTopologiesCommand) write(results string) error {
 // config checks the flags and turns them into a configuration.
 func (c *labTopologiesCommand) config() (containers.Config, error) {
 	cfg := containers.Config{Dir: c.Dir, Topologies: c.Topologies, Versions: c.Versions, Users: c.Users, Drivers: c.Drivers}
-	if err := validatePlan(burst.Plan{Users: c.Users, Drivers: c.Drivers, Rounds: 1, Versions: c.Versions}, nil); err != nil {
+	if err := validatePlan(burst.Plan{Users: c.Users, Drivers: c.Drivers, Rounds: 1, Versions: c.Versions}); err != nil {
 		return cfg, err
 	}
 	if folder, err := os.Stat(filepath.Dir(c.Out)); err != nil || !folder.IsDir() {

@@ -3,19 +3,14 @@
 package main
 
 import (
-	"context"
 	"errors"
-	"log/slog"
 	"net"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"locklab/handlers"
 	"locklab/lab/testenv"
-	"locklab/systems/ratelimit"
 	"locklab/topology"
 )
 
@@ -114,74 +109,4 @@ func TestAddressesOfAListener(t *testing.T) {
 			t.Errorf("lanAddr(%s) = %s (%v)", listening, from, err)
 		}
 	}
-}
-
-// A call that dials may reuse a connection that another call has just finished with. Then its own connection carries no request, and a
-// server that shuts down waits 5 s for it. An instance that calls itself ends without this wait.
-func TestShutdownAfterCallsToItself(t *testing.T) {
-	socket, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener := &countingListener{Listener: socket, accepts: make(chan int, 10)}
-	ctx, end := context.WithCancel(testenv.Context(t))
-	defer end()
-	limits := limitFlags{SupplierLimit: 24, SupplierWindow: time.Minute, Nodes: 1}
-	limited, err := limits.open(ctx, &parts{redis: new(topology.Redis)}, listener.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
-	outgoing := limited.Algorithms[0].Outgoing.(*ratelimit.Transport).Base.(*http.Transport)
-	dial, second, answered := outgoing.DialContext, make(chan struct{}), make(chan struct{})
-	var dials atomic.Int32
-	outgoing.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
-		if dials.Add(1) == 2 { // until now, the first call has no response
-			close(second)
-			<-answered
-		}
-		return dial(ctx, network, addr)
-	}
-	arrived, ended := make(chan struct{}, 2), make(chan error, 1)
-	handler := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { arrived <- struct{}{}; <-second })
-	go func() { ended <- handlers.Serve(ctx, listener, handler, slog.New(slog.DiscardHandler)) }()
-	calls := make(chan error, 2)
-	call := func() {
-		response, err := (&http.Client{Transport: outgoing}).Post(limited.URL, "", nil)
-		if err == nil {
-			err = response.Body.Close()
-		}
-		calls <- err
-	}
-	go call()
-	<-arrived
-	go call()
-	if err := errors.Join(<-calls, <-calls); err != nil {
-		t.Fatal(err)
-	}
-	close(answered)
-	for n := range listener.accepts { // at the third Accept, the server has both connections
-		if n == 3 {
-			break
-		}
-	}
-	stalls := testenv.WatchStalls(t)
-	began := time.Now()
-	end()
-	err, took := <-ended, time.Since(began)
-	if err != nil || took > 4*time.Second+stalls.Longest() {
-		t.Errorf("shutdown took %s: %v", took, err)
-	}
-}
-
-// countingListener reports each call of Accept.
-type countingListener struct {
-	net.Listener
-	calls   int
-	accepts chan int
-}
-
-func (l *countingListener) Accept() (net.Conn, error) {
-	l.calls++
-	l.accepts <- l.calls
-	return l.Listener.Accept()
 }

@@ -8,14 +8,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"os/signal"
-	"reflect"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/alecthomas/kong"
+	"github.com/go-sql-driver/mysql"
+	"github.com/redis/go-redis/v9/logging"
 
 	"locklab/internal/lists"
 	"locklab/lab"
@@ -27,11 +28,18 @@ import (
 
 func main() {
 	servers.Reexec() // does not return in a process that a stack started from this program
-	driverLog.install()
+	silenceDrivers()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
+}
+
+// silenceDrivers drops the messages of the drivers, which have no level: servers refuse connections while they start, and experiments break
+// servers on purpose. What fails returns an error as well. A driver has one logger per process and reads it without a lock.
+func silenceDrivers() {
+	logging.Disable()
+	_ = mysql.SetLogger(log.New(io.Discard, "", 0)) // fails only for nil
 }
 
 // Exit codes.
@@ -167,11 +175,7 @@ func execute(ctx context.Context, args []string, std streams) error {
 	if handleCompletion(parser); exited {
 		return nil
 	}
-	flags := flagsByName(parser.Model.Node)
-	if args, err = normalizeArguments(args, flags); err != nil {
-		return err
-	}
-	warnUnknownVariables(std.err, flags)
+	warnUnknownVariables(std.err, parser.Model.Node)
 	command, err := parser.Parse(args)
 	if exited {
 		return nil
@@ -198,7 +202,6 @@ func newParser(ctx context.Context, std streams, exit func(int)) (*kong.Kong, er
 		kong.Exit(exit),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(std),
-		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(decodeDuration)),
 		lists.Trimmed(),
 	)
 }
@@ -210,18 +213,4 @@ func formatHelp(value *kong.Value) string {
 		shown.Help = fmt.Sprintf("%s (default: %s).", strings.TrimSuffix(value.Help, "."), value.Default)
 	}
 	return kong.DefaultHelpValueFormatter(&shown)
-}
-
-// decodeDuration parses a duration. Its error shows an example, unlike kong's own.
-func decodeDuration(ctx *kong.DecodeContext, target reflect.Value) error {
-	token, err := ctx.Scan.PopValue("duration")
-	if err != nil {
-		return err
-	}
-	d, err := time.ParseDuration(fmt.Sprint(token.Value))
-	if err != nil {
-		return fmt.Errorf("%q is not a duration; use a number with a unit, such as 500ms or 30s", token.Value)
-	}
-	target.SetInt(int64(d))
-	return nil
 }

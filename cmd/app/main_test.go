@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"locklab/lab/servers"
 	"locklab/lab/testenv"
 )
 
@@ -53,38 +52,6 @@ func process(t *testing.T, args ...string) *exec.Cmd {
 		t.Fatal(err)
 	}
 	return exec.Command(self, args...)
-}
-
-func TestHelpHasVariablesAndDefaults(t *testing.T) {
-	got := app(t.Context(), "serve", "--help")
-	if got.code != exitOK {
-		t.Fatalf("exit %d: %s", got.code, got.err)
-	}
-	text := strings.Join(strings.Fields(got.out), " ")
-	want := map[string]string{
-		"listen": "127.0.0.1:8080", "instance": "its port", "topology": "single", "redis": "127.0.0.1:6379",
-		"sentinel-master": "lab", "redis-password": "none", "redlock": "none", "database": "sqlite:locklab.db",
-		"lease": "10s", "wait": "30s", "order-think": "100ms", "admin-token": "none",
-		"start-timeout": "5s", "log-format": "text", "log-level": "info",
-	}
-	for _, kind := range servers.Backends() {
-		want[kind.Name] = "none"
-	}
-	for flag, value := range want {
-		variable := "$LAB_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
-		_, after, found := strings.Cut(text, "--"+flag+"=")
-		description, _, hasVariable := strings.Cut(after, "("+variable+")")
-		if !found || !hasVariable || !strings.Contains(description, value) {
-			t.Errorf("--%s: the help does not have %s and %q: %s", flag, variable, value, description)
-		}
-	}
-}
-
-func TestNoCommand(t *testing.T) {
-	got := app(t.Context())
-	if got.code != 64 || !strings.Contains(got.err, "serve") || !strings.Contains(got.err, "demo") {
-		t.Fatalf("exit %d: %s", got.code, got.err)
-	}
 }
 
 // An interrupted command ends with exit code 130 and says what that means for its result.

@@ -3,8 +3,6 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"go/format"
@@ -176,49 +174,6 @@ func TestCommandLinesOfThePages(t *testing.T) {
 	}
 	if calls < 40 {
 		t.Errorf("the pages call the program %d times", calls)
-	}
-}
-
-// The lines of the workshop with Go alone do what the page says. Of the experiments the first one runs. Every other line is stopped before
-// its first experiment, when all of it was understood: lab/claims and TestClaimsOnInstances run them all.
-func TestWorkshopWithGoAlone(t *testing.T) {
-	testenv.Check(t, testenv.Pages)
-	t.Parallel()
-	testenv.Slow(t)
-	stopped, stop := context.WithCancel(t.Context())
-	stop()
-	store := "LAB_STORE=" + filepath.Join(t.TempDir(), "store")
-	says := map[string]string{
-		"lab step L03 --moves A A A t B A B B B": "Violation: a client deleted", "lab matrix": "unlock by a non-owner", "lab show L11": "token",
-	}
-	experiments := 0
-	for _, line := range commandLines(page(t, "docs/workshop.md")) {
-		for _, args := range arguments(line) {
-			if strings.Contains(line, "--on docker") || strings.Contains(line, "run.jtl") || strings.Contains(line, "--keep") {
-				continue
-			}
-			if len(args) > 2 && args[1] == "run" {
-				if experiments++; experiments > 1 {
-					wantSentence(t, app(stopped, args...), exitInterrupted, "no experiment was begun")
-					continue
-				}
-				args = append(args, "--trials=1")
-			}
-			if args[0] == "demo" {
-				args = append(args, "--users=200")
-			}
-			cmd := process(t, args...)
-			cmd.Env = append(os.Environ(), store)
-			out, err := cmd.CombinedOutput()
-			said := says[strings.Join(args, " ")]
-			if code := cmd.ProcessState.ExitCode(); code < exitOK || code > exitInconclusive || !bytes.Contains(out, []byte(said)) {
-				t.Errorf("app %s: %v, want %q in\n%s", args, err, said, out)
-			}
-			delete(says, strings.Join(args, " "))
-		}
-	}
-	if experiments < 5 || len(says) != 0 {
-		t.Errorf("the workshop does not have the lines %v, or too few with experiments: %d", says, experiments)
 	}
 }
 

@@ -11,10 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
-	"github.com/go-sql-driver/mysql"
 	"github.com/lmittmann/tint"
 	"github.com/redis/go-redis/v9"
 
@@ -120,25 +118,12 @@ func (c *serveCommand) validateRedlock() error {
 // sameServer reports whether two addresses reach the same server, as localhost:1 and 127.0.0.1:1 do. A host that cannot be resolved equals
 // only itself.
 func sameServer(a, b string) bool {
-	hostA, portA, _ := net.SplitHostPort(a)
-	hostB, portB, _ := net.SplitHostPort(b)
-	if a == b || portA != portB {
+	one, errA := net.ResolveTCPAddr("tcp", a)
+	other, errB := net.ResolveTCPAddr("tcp", b)
+	if errA != nil || errB != nil {
 		return a == b
 	}
-	return slices.ContainsFunc(resolve(hostA), func(ip string) bool { return slices.Contains(resolve(hostB), ip) })
-}
-
-// resolve returns the IP addresses of a host. All loopback addresses count as one.
-func resolve(host string) []string {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	ips, _ := net.DefaultResolver.LookupHost(ctx, host)
-	for i, text := range ips {
-		if ip := net.ParseIP(text); ip != nil && ip.IsLoopback() {
-			ips[i] = "loopback"
-		}
-	}
-	return ips
+	return one.Port == other.Port && (one.IP.Equal(other.IP) || one.IP.IsLoopback() && other.IP.IsLoopback())
 }
 
 func (c *serveCommand) validateDatabase() error {
@@ -193,7 +178,6 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 		return err
 	}
 	log := c.newLogger(std.err)
-	driverLog.Store(log)
 	listener, err := net.Listen("tcp", c.Listen)
 	if err != nil {
 		return unavailable(fmt.Errorf("--listen %s: %w", c.Listen, err))
@@ -357,32 +341,5 @@ func (p *parts) close(log *slog.Logger) {
 		if err := closer(); err != nil {
 			log.Warn("close", "error", err)
 		}
-	}
-}
-
-// driverLogger logs the messages of go-redis and the MySQL driver, which have no levels, at debug level. Without a logger it drops them:
-// servers refuse connections while they start, and experiments break servers on purpose.
-type driverLogger struct{ atomic.Pointer[slog.Logger] }
-
-var driverLog driverLogger
-
-// install makes d the logger of both drivers. A driver has one logger per process and reads it without a lock, so main calls install before
-// it starts a goroutine.
-func (d *driverLogger) install() {
-	redis.SetLogger(d)
-	_ = mysql.SetLogger(d) // fails only for nil
-}
-
-// Print implements [mysql.Logger].
-func (d *driverLogger) Print(v ...any) {
-	if log := d.Load(); log != nil {
-		log.Debug(strings.TrimSpace(fmt.Sprint(v...)), "driver", "mysql")
-	}
-}
-
-// Printf implements the logger of go-redis.
-func (d *driverLogger) Printf(ctx context.Context, format string, v ...any) {
-	if log := d.Load(); log != nil {
-		log.DebugContext(ctx, fmt.Sprintf(format, v...), "driver", "redis")
 	}
 }

@@ -3,17 +3,13 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"io"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -65,16 +61,6 @@ func send(ctx context.Context, method, url string) (status int, header http.Head
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
 	return response.StatusCode, response.Header, string(text), err
-}
-
-func TestSameServer(t *testing.T) {
-	for other, same := range map[string]bool{
-		"127.0.0.1:1": true, "localhost:1": true, "127.0.0.2:1": true, "127.0.0.1:2": false, "10.0.0.1:1": false, "no.such.name.invalid:1": false,
-	} {
-		if sameServer("127.0.0.1:1", other) != same || sameServer("10.0.0.2:1", other) {
-			t.Errorf("127.0.0.1:1 and %s: want the same server: %v; or 10.0.0.2:1 equals one of them", other, same)
-		}
-	}
 }
 
 // In containers, the addresses of the backends are always set, and LAB_BACKENDS says whether to use them.
@@ -149,36 +135,6 @@ func TestServeNamesUnreachableServers(t *testing.T) {
 				t.Errorf("the error has a password: %s", got.err)
 			}
 		})
-	}
-}
-
-// A file that is not a database is an error right away: waiting would not help.
-func TestServeWithAFileThatIsNotADatabase(t *testing.T) {
-	node, dir := testenv.Redis(t, false), t.TempDir()
-	text := filepath.Join(dir, "text.db")
-	if err := os.WriteFile(text, []byte(strings.Repeat("this is no database\n", 500)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range []string{text, dir} {
-		began := time.Now()
-		got := app(testenv.Context(t), "serve", "--listen=127.0.0.1:0", "--start-timeout=1m", "--redis="+node.Addr, "--database=sqlite:"+path)
-		wantSentence(t, got, exitUnavailable, "--database", path)
-		if took := time.Since(began); took > 30*time.Second {
-			t.Errorf("took %s", took)
-		}
-	}
-}
-
-// Messages of the MySQL driver go to the log of the instance.
-func TestDriverLogger(t *testing.T) {
-	var out bytes.Buffer
-	var drivers driverLogger
-	drivers.Print("dropped without a logger")
-	drivers.Store((&serveCommand{LogFormat: "json", LogLevel: "debug"}).newLogger(&out))
-	drivers.Print("packets.go:58 ", "unexpected EOF\n")
-	var line struct{ Msg, Driver string }
-	if err := json.Unmarshal(out.Bytes(), &line); err != nil || line.Msg != "packets.go:58 unexpected EOF" || line.Driver != "mysql" {
-		t.Errorf("the log is %s (%v)", &out, err)
 	}
 }
 
@@ -266,77 +222,5 @@ func TestWaitIsBounded(t *testing.T) {
 	}
 	if got := <-answer; !strings.HasPrefix(got, "OK") {
 		t.Errorf("the holder was disturbed: %s", got)
-	}
-}
-
-func TestStartLogLine(t *testing.T) {
-	node := testenv.Redis(t, false)
-	ctx, cancel := context.WithCancel(t.Context())
-	reader, writer := io.Pipe()
-	done := make(chan int, 1)
-	go func() {
-		done <- run(ctx, []string{
-			"serve", "--listen=127.0.0.1:0", "--instance=blue", "--log-format=json", "--redis=" + node.Addr,
-			"--database=sqlite:" + filepath.Join(t.TempDir(), "orders.db"),
-		}, io.Discard, writer)
-		writer.Close()
-	}()
-	lines := json.NewDecoder(reader)
-	var start struct{ URL, Instance, Redis, Database, Versions string }
-	if err := lines.Decode(&start); err != nil {
-		t.Fatal(err)
-	}
-	if !strings.HasPrefix(start.URL, "http://127.0.0.1:") || start.Instance != "blue" || start.Redis != "single "+node.Addr ||
-		!strings.HasPrefix(start.Database, "sqlite:") || start.Versions != "v0 v1 v2 v3 v5" {
-		t.Errorf("the first line has %+v", start)
-	}
-	cancel()
-	_, _ = io.Copy(io.Discard, reader)
-	if code := <-done; code != exitOK {
-		t.Errorf("exit %d", code)
-	}
-}
-
-// If ACLs forbid Pub/Sub, instances poll: each one gets its turn, and one log line and /readyz say why they are slow.
-func TestWithoutPubSub(t *testing.T) {
-	testenv.Slow(t)
-	testenv.Needs(t, testenv.RedisServer)
-	for _, rights := range []string{"resetchannels", "-subscribe"} {
-		t.Run(rights, func(t *testing.T) {
-			t.Parallel()
-			node := testenv.Redis(t, true)
-			admin := redis.NewClient(&redis.Options{Addr: node.Addr})
-			t.Cleanup(func() { _ = admin.Close() })
-			if err := admin.Do(t.Context(), "acl", "setuser", "default", rights).Err(); err != nil {
-				t.Fatal(err)
-			}
-			instances := []*servers.Instance{startInstance(t, node), startInstance(t, node)}
-			var views [2]atomic.Int64
-			var all sync.WaitGroup
-			for i, instance := range instances {
-				for range 4 {
-					all.Go(func() {
-						for views[0].Load() < 20 || views[1].Load() < 20 {
-							if status, _, body := ask(t, http.MethodPost, instance.URL+"/v3/pview"); status != http.StatusOK {
-								t.Errorf("%d %s", status, body)
-								return
-							}
-							views[i].Add(1)
-						}
-					})
-				}
-			}
-			all.Wait()
-			t.Logf("views: %d and %d", views[0].Load(), views[1].Load())
-			for range 2 {
-				status, body := waitForPreflight(t, instances[0])
-				if status != http.StatusOK || !strings.Contains(body, "NOPERM") || !strings.Contains(body, "they poll") {
-					t.Errorf("%d %s", status, body)
-				}
-			}
-			if log := instances[0].Log(); strings.Count(log, "they poll") != 1 {
-				t.Errorf("the log is %s", log)
-			}
-		})
 	}
 }

@@ -45,7 +45,7 @@ func (c *upCommand) Run(ctx context.Context, std streams) error {
 	if err != nil {
 		return err
 	}
-	docker := compose.Docker{Project: project, Build: c.Build, Env: []string{"APP_VERSION=" + currentOrigin().String()}}
+	docker := compose.Docker{Project: project, Build: c.Build, Env: []string{"APP_VERSION=" + origin()}}
 	if c.Verbose {
 		docker.Progress, tell.Terminal = std.err, false // our changing line would mix with Docker's output
 	}
@@ -137,7 +137,7 @@ func checkDocker(
 	ctx context.Context, std streams, dir string, project *compose.Project, needsImage func(image string) bool, checks ...string,
 ) error {
 	lab := doctor.Lab{Dir: dir}
-	addProject(&lab, project)
+	lab.Add(project)
 	lab.Images = slices.DeleteFunc(lab.Images, func(image string) bool { return !needsImage(image) })
 	chosen := slices.DeleteFunc(doctor.Checks(lab), func(check doctor.Check) bool { return !slices.Contains(checks, check.Name) })
 	var problems []string
@@ -168,15 +168,7 @@ func addresses(ctx context.Context, project *compose.Project) string {
 	if health, err := fetchHealth(ctx, burst.Target{URL: "http://" + project.Published("app-1")}); err == nil && isOtherBuild(health) {
 		fmt.Fprintf(&b, "  The instances were built from %s, but this checkout is at %s: app up --build rebuilds them.\n", health.Build, build())
 	}
-	nginx := "http://" + project.Published("nginx")
-	lines := [][2]string{{"nginx", nginx}}
-	if compose.Starts(project.Files.Services["page"]) {
-		lines = append(lines, [2]string{"live page", nginx + "/ui/"})
-	}
-	for _, service := range []string{"app-1", "app-2"} {
-		lines = append(lines, [2]string{service, "http://" + project.Published(service)})
-	}
-	for _, line := range slices.Concat(lines, serverAddresses(project)) {
+	for _, line := range project.Addresses() {
 		fmt.Fprintf(&b, "  %-12s %s\n", line[0], line[1])
 	}
 	fmt.Fprintf(&b, "Next: %s burst, or docker compose run --rm k6; then %[1]s down\n", self())
@@ -186,31 +178,6 @@ func addresses(ctx context.Context, project *compose.Project) string {
 // isOtherBuild reports whether an instance was built from another commit than this program.
 func isOtherBuild(health burst.Health) bool {
 	return stamp != "" && health.Build != unknownBuild && health.Build != build()
-}
-
-// serverAddresses lists where the servers listen. Servers that differ by their last digit, such as redis-1 to redis-4, are one line.
-func serverAddresses(project *compose.Project) (lines [][2]string) {
-	first, last := map[string]compose.Port{}, map[string]compose.Port{}
-	var names []string
-	for _, port := range project.Ports() {
-		if slices.Contains([]string{"nginx", "page", "app-1", "app-2"}, port.Service) {
-			continue
-		}
-		name := strings.TrimRight(port.Service, "-0123456789")
-		if _, known := first[name]; !known {
-			first[name], names = port, append(names, name)
-		}
-		last[name] = port
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		address := fmt.Sprintf("%s:%d", first[name].Host, first[name].Number)
-		if n := last[name].Number; n != first[name].Number {
-			address += fmt.Sprintf(" to %d", n)
-		}
-		lines = append(lines, [2]string{name, address})
-	}
-	return lines
 }
 
 // self returns the command with which the user starts this program in the working directory.

@@ -61,7 +61,7 @@ func TestUp(t *testing.T) {
 		t.Errorf("the output of docker or a dead Redis server is mentioned: %s", got.err)
 	}
 	up := docker.callsWith("docker compose up")
-	if want := "TOPOLOGY=cluster APP_VERSION=" + currentOrigin().String() + " "; len(up) != 1 || !strings.HasPrefix(up[0], want) ||
+	if want := "TOPOLOGY=cluster APP_VERSION=" + origin() + " "; len(up) != 1 || !strings.HasPrefix(up[0], want) ||
 		!strings.Contains(up[0], "--wait") {
 		t.Errorf("docker was called as %q", up)
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"os"
 	"regexp"
 	"runtime"
 	"strings"
@@ -14,15 +13,14 @@ func TestVersion(t *testing.T) {
 	machine := runtime.Version() + ", " + runtime.GOOS + "/" + runtime.GOARCH + ")"
 	for given, want := range map[string]string{
 		"v0.1.0 be3c0820 2026-11-27T02:42:54Z": "app v0.1.0 (commit be3c0820 of 2026-11-27T02:42:54Z, " + machine,
-		"v0.1.0 be3c0820":                      "app v0.1.0 (commit be3c0820 of an unknown date, " + machine,
 		"1234567":                              "app 1234567 (" + machine,
 	} {
 		stamp = given
 		if got := app(t.Context(), "--version"); got.code != exitOK || got.out != want+"\n" || got.err != "" {
 			t.Errorf("%q: exit %d: %q, %q; want %q", given, got.code, got.out, got.err, want)
 		}
-		if version, _, _ := strings.Cut(given, " "); build() != version || currentOrigin().String() != given {
-			t.Errorf("%q: the build is %q, and the origin %q", given, build(), currentOrigin())
+		if version, _, _ := strings.Cut(given, " "); build() != version {
+			t.Errorf("%q: the build is %q", given, build())
 		}
 	}
 }
@@ -33,17 +31,11 @@ func TestVersionFromGit(t *testing.T) {
 		t.Skip("not a git checkout")
 	}
 	o := gitOrigin()
-	if !regexp.MustCompile(`^(v\d|[0-9a-f]{7,})`).MatchString(o.version) || !regexp.MustCompile(`^[0-9a-f]{7,}$`).MatchString(o.commit) ||
-		!regexp.MustCompile(`^\d{4}-\d\d-\d\dT.*Z$`).MatchString(o.date) {
-		t.Errorf("the checkout is %+v", o)
-	}
-	if self, err := os.Executable(); err == nil && strings.Contains(self, "go-build") { // like the binary of go run
-		if out, err := process(t, "--version").Output(); err != nil || !strings.HasPrefix(string(out), "app "+o.version+" (commit ") {
-			t.Errorf("--version prints %s (%v), the checkout is %+v", out, err, o)
-		}
+	if !regexp.MustCompile(`^(v\d|[0-9a-f]{7,})\S* [0-9a-f]{7,} \d{4}-\d\d-\d\dT.*Z$`).MatchString(o) {
+		t.Errorf("the checkout is %q", o)
 	}
 	t.Chdir(t.TempDir())
-	if o := gitOrigin(); o != (origin{}) {
-		t.Errorf("outside of a checkout, the origin is %+v", o)
+	if o := gitOrigin(); o != "" {
+		t.Errorf("outside of a checkout, the origin is %q", o)
 	}
 }
