@@ -111,7 +111,9 @@ func columnsOf(p *watch.Picture) (masters, others []watch.Box) {
 	return masters, others
 }
 
-func (p *serversPlot) title(x, y float64, text string) { p.text("title", x, y+titleHeight-boxInset, text) }
+func (p *serversPlot) title(x, y float64, text string) {
+	p.text("title", x, y+titleHeight-boxInset, text)
+}
 
 // row adds servers side by side below y, and returns where the next row begins.
 func (p *serversPlot) row(y float64, title string, all []watch.Box, text func(watch.Box) string) float64 {
