@@ -61,8 +61,10 @@ func plotFinals(rows []finalsRow) *plot {
 		Class: "chart finals", Width: 560, Height: bottom + 34, Name: "Final values",
 		Says: "The final values of each version. The table below has them.", Caption: "The final value, in percent of what it is without a loss.",
 		Keys: []plotKey{
-			{"newest", circle(13, 7, 5), "the newest run"}, {"earlier", circle(13, 7, 4.5), "an earlier run"},
-			{"article", "M6 7l7-7 7 7-7 7z", "the value that the article reports"}, {"guess", "M13 2v9", "a guess before the newest run"},
+			{"newest", circle(13, 7, 5), "the newest run"},
+			{"earlier", circle(13, 7, 4.5), "an earlier run"},
+			{"article", "M6 7l7-7 7 7-7 7z", "the value that the article reports"},
+			{"guess", "M13 2v9", "a guess before the newest run"},
 		},
 	}
 	x := axis{high: 1, from: 30, to: 530}
