@@ -102,7 +102,9 @@ func PageViews(s Service) lab.Scenario {
 
 // Grabs lets 20 drivers grab one order at a version, and records what each was told and which drivers have won.
 func Grabs(s Service) lab.Scenario {
-	return func(ctx context.Context, t *lab.Trial) { t.Must(s.RecordGrabs(ctx, t, s.Start(ctx, t)).Sound(s.size())) }
+	return func(ctx context.Context, t *lab.Trial) {
+		t.Must(s.RecordGrabs(ctx, t, s.Start(ctx, t)).Sound(s.size()))
+	}
 }
 
 // RecordGrabs lets 20 drivers grab one order at target, and records it.
