@@ -93,7 +93,7 @@ func drop(ctx context.Context, t *lab.Trial, p *servers.Proxy, d faultproxy.Dire
 }
 
 var directions = map[faultproxy.Direction]string{
-	faultproxy.Both: "both directions", faultproxy.ToServer: "what is sent to the server", faultproxy.ToClient: "what is sent to the client",
+	faultproxy.Both: "both directions", faultproxy.ToClient: "what is sent to the client",
 }
 
 // awaitRenewal waits until the key has more of its life left than a moment before: its holder's requests arrive.

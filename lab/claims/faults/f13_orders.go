@@ -155,8 +155,8 @@ func recordWinners(ctx context.Context, t *lab.Trial, store *order.Store, ids []
 	return two
 }
 
-// shown is an error unless the orders with two winners, or the drivers at A, show that the lock was lost or kept: so many of these must have
-// been granted one, and a database that checks tokens must have refused them.
+// shown is an error unless the orders with two winners, or the drivers at A, show that the lock was lost or kept. That many of these must
+// have been granted one, and a database that checks tokens must have refused them.
 func shown(t *lab.Trial, atA []*driver, two, want int) error {
 	granted, refused := 0, 0
 	for _, d := range atA {
