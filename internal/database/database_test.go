@@ -31,16 +31,6 @@ const maxCallTime = 30 * time.Second
 
 func sqlite(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "orders.db") }
 
-func mariaDB(t *testing.T) *servers.Database {
-	t.Helper()
-	testenv.Needs(t, testenv.MariaDB)
-	server, err := testenv.Stack(t).MariaDB(testenv.Context(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return server
-}
-
 // createForUser creates a database, and a user of it without administrative rights.
 func createForUser(t *testing.T, server *servers.Database, name string) (where string) {
 	t.Helper()

@@ -226,7 +226,9 @@ func (cfg Config) requests(kind loadtool.Kind) int {
 }
 
 // repeat lets one tool send until a burst shows something. A tool that left no record shows nothing.
-func (cfg Config) repeat(ctx context.Context, tool burst.Sender, kind loadtool.Kind, claim versions.Version, target burst.Target) (Cell, error) {
+func (cfg Config) repeat(
+	ctx context.Context, tool burst.Sender, kind loadtool.Kind, claim versions.Version, target burst.Target,
+) (Cell, error) {
 	var cell Cell
 	for cell.Attempts < attempts && cell.Verdict == lab.Inconclusive {
 		one, cancel := context.WithTimeout(ctx, burstWithin)

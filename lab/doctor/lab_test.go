@@ -30,7 +30,9 @@ func TestReadLabHasEveryTopology(t *testing.T) {
 			t.Errorf("no port of %s: %v", service, services)
 		}
 	}
-	for name, want := range map[string]bool{"locklab:": true, "locklab-k6:": true, "locklab-jmeter:": true, "redis:": true, "zookeeper:": false} {
+	for name, want := range map[string]bool{
+		"locklab:": true, "locklab-k6:": true, "locklab-jmeter:": true, "redis:": true, "zookeeper:": false,
+	} {
 		if slices.ContainsFunc(lab.Images, func(image string) bool { return strings.HasPrefix(image, name) }) != want {
 			t.Errorf("%s is in %v: %v, want %v", name, lab.Images, !want, want) // BACKENDS=0: no service uses ZooKeeper's
 		}

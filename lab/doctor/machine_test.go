@@ -35,7 +35,7 @@ func TestOpenFiles(t *testing.T) {
 }
 
 func TestASubnetOfAnInterfaceIsAProblem(t *testing.T) {
-	for subnet, ok := range map[string]bool{"198.51.100.0/24": true, "127.0.0.0/24": false, ".0/24": false} { // RFC 5737, every machine's, none
+	for subnet, ok := range map[string]bool{"198.51.100.0/24": true, "127.0.0.0/24": false, ".0/24": false} { // RFC 5737, all have it, none
 		want(t, answering(Lab{Subnet: subnet}, nil).subnet(t.Context()), ok)
 	}
 	want(t, answering(Lab{Subnet: "127.0.0.0/24"}, nil).subnet(t.Context()), false, "the interface lo", "127.0.0.0/8", "set LAB_NET=")

@@ -73,7 +73,10 @@ var faults = []fault{
 	{"mysql", orders, "docker kill locklab-mysql-1", "docker start locklab-mysql-1", short, outcome{fail, succeed, ""}},
 	{"mysql", orders, "docker pause locklab-mysql-1", "docker unpause locklab-mysql-1", short, outcome{fail, succeed, ""}},
 	{"mysql", orders, "docker restart locklab-mysql-1", "", long, outcome{succeed, "", ""}},
-	{"redlock", redlock, "docker kill locklab-redlock-1-1 locklab-redlock-2-1", "docker kill locklab-redlock-3-1", short, outcome{succeed, fail, kept}},
+	{
+		"redlock", redlock, "docker kill locklab-redlock-1-1 locklab-redlock-2-1", "docker kill locklab-redlock-3-1", short,
+		outcome{succeed, fail, kept},
+	},
 	{"redlock", redlock, "docker pause locklab-redlock-1-1", "docker unpause locklab-redlock-1-1", short, outcome{succeed, succeed, kept}},
 	{"redlock", redlock, "docker restart locklab-redlock-1-1", "", short, outcome{succeed, "", kept}},
 	{"instance", view, "docker kill locklab-app-2-1", "docker start locklab-app-2-1", short, outcome{some, succeed, kept}},

@@ -69,7 +69,8 @@ func (m made) metrics() metrics {
 		name, other, final = "lab_grabbed", "won", "lab_winners"
 	}
 	all := metrics{
-		"lab_users": {"value": float64(m.users), "min": 0, "max": 0}, "lab_run": {"value": 1}, "lab_read": {"count": 1}, name: {"count": 0, "rate": 1},
+		"lab_users": {"value": float64(m.users), "min": 0, "max": 0},
+		"lab_run":   {"value": 1}, "lab_read": {"count": 1}, name: {"count": 0, "rate": 1},
 		fmt.Sprintf("lab_run{kind:%s,version:%s}", m.kind, m.version): {"value": 1},
 		final:      {"value": float64(m.final)},
 		"lab_time": {"min": 10, "med": 20.5, "p(99)": 39, "max": 40},

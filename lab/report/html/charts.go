@@ -126,8 +126,8 @@ func (c *counter) ends(p *plot, x, y axis) string {
 	return says + fmt.Sprintf(": %d are lost", n-c.final)
 }
 
-// loadsOver shows how many loads reached the database, over the time of a trial; nil where there were few. Where time passes in steps, a bar
-// is what happens between two of them.
+// loadsOver shows how many loads reached the database, over the time of a trial; nil where there were few. Where time passes in steps, a
+// bar is what happens between two of them.
 func loadsOver(events []history.Event) *plot {
 	const bars = 40
 	var at, borders []time.Duration

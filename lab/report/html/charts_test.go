@@ -113,7 +113,8 @@ func swept() lab.Saved {
 	return s
 }
 
-// The curve of a run is a picture for another page: the points of the line, and what it is compared with. The same run gives the same bytes.
+// The curve of a run is a picture for another page: the points of the line, and what it is compared with. The same run gives the same
+// bytes.
 func TestCurve(t *testing.T) {
 	c := curveOf(swept())
 	fits(t, c)
@@ -162,8 +163,8 @@ func left(users int, of map[string]int64) *burst.Results {
 	return r
 }
 
-// The plot of final values has each run at its part of what it is without a loss, so that runs with different users compare. A value above is
-// at the end of the scale. A reader without the picture gets the same as a table.
+// The plot of final values has each run at its part of what it is without a loss, so that runs with different users compare. A value above
+// is at the end of the scale. A reader without the picture gets the same as a table.
 func TestFinalsArePlotted(t *testing.T) {
 	var text strings.Builder
 	runs := []*burst.Results{left(600, map[string]int64{"v1": 300, "v3": 601}), left(20, map[string]int64{"v1": 5})}

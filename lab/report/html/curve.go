@@ -9,8 +9,8 @@ import (
 	"locklab/lab"
 )
 
-// curveOf draws two measurements of a variant, one over the other; nil where the experiment has no curve, or the run no line. Both scales are
-// logarithmic.
+// curveOf draws two measurements of a variant, one over the other; nil where the experiment has no curve, or the run no line. Both scales
+// are logarithmic.
 func curveOf(run lab.Saved) *plot {
 	defined := run.Experiment.Curve
 	points := defined.Points(run.Record)
@@ -52,11 +52,16 @@ func curveOf(run lab.Saved) *plot {
 			p.text("", cx+8, cy-6, strings.TrimPrefix(of.Timeline, defined.Line+" "))
 		}
 	}
-	p.Caption = fmt.Sprintf("Medians of the trials; both scales are logarithmic. The line joins: %s.", defined.Line)
-	if compared > 0 {
-		p.Caption += fmt.Sprintf(" A point in the shaded corner would be better in both than: %s.", defined.Compared)
-	}
+	p.Caption = curveCaption(defined, compared > 0)
 	return p
+}
+
+func curveCaption(defined lab.Curve, compared bool) string {
+	caption := fmt.Sprintf("Medians of the trials; both scales are logarithmic. The line joins: %s.", defined.Line)
+	if compared {
+		caption += fmt.Sprintf(" A point in the shaded corner would be better in both than: %s.", defined.Compared)
+	}
+	return caption
 }
 
 // CurveSVG returns the curve of a run as a picture for another page, as [SVG] does. It is nil when there is none.

@@ -15,8 +15,8 @@ type Moment struct {
 	Text string
 }
 
-// Rates writes a plot of a load, with room for some seconds. The newest is at the right. Three panels stand above each other: answers, waits,
-// losses. The names of the moments are above them.
+// Rates writes a plot of a load, with room for some seconds. The newest is at the right. Three panels stand above each other: answers,
+// waits, losses. The names of the moments are above them.
 func Rates(w io.Writer, of burst.Rates, room int, moments []Moment) error {
 	p := &plot{Class: "rates", Width: 480, Height: 284}
 	most, mostLost, longest := 0, 1, time.Duration(0)

@@ -301,5 +301,6 @@ func TestMeasures(t *testing.T) {
 			events = append(events, lab.Count.Of("commands per acquisition").Event(way, v))
 		}
 	}
-	wants(t, render(t, made(history.Exclusion, events...)), ">commands per acquisition</th>", "<td>spin</td><td class=\"n\">900 (899 to 950)</td>")
+	wants(t, render(t, made(history.Exclusion, events...)),
+		">commands per acquisition</th>", "<td>spin</td><td class=\"n\">900 (899 to 950)</td>")
 }

@@ -42,7 +42,8 @@ func servedBy(t *testing.T, p *watch.Picture) string {
 func TestServersAreDrawn(t *testing.T) {
 	text := servedBy(t, failedOver())
 	wants(t, text,
-		`<path class="server off" d="M283 22h`, `>master</text>`, `>ended</text>`, `<path class="server holds" d="M283 92h`, `>master · runs</text>`,
+		`<path class="server off" d="M283 22h`, `>master</text>`, `>ended</text>`,
+		`<path class="server holds" d="M283 92h`, `>master · runs</text>`,
 		">lock:pview → instance-2<", ">9 s left, token …603008, 1 listener<",
 		`<path class="held" d="M243 96L270 123M277 123l-7 -4v8z"/>`, // instance-2 to replica-1
 		`<path class="sends" d="M243 44L277 123"/>`,                 // instance-1 to replica-1

@@ -95,7 +95,8 @@ func TestAServiceThatIsNotReadySaysWhy(t *testing.T) {
 		},
 	} {
 		// A container of docker compose run is no service, although it has a service's name; neither are those of another topology.
-		ps := append(healthy("redis-single", "cluster-1", "load"), container{Name: "small-web-1", Service: "web", State: c.state, Health: c.health, ExitCode: 3},
+		web := container{Name: "small-web-1", Service: "web", State: c.state, Health: c.health, ExitCode: 3}
+		ps := append(healthy("redis-single", "cluster-1", "load"), web,
 			container{Service: "redis-single", State: "exited", Labels: "com.docker.compose.oneoff=True,com.docker.compose.project=small"})
 		fakeDocker(t, fmt.Sprintf(`case "$*" in
 "compose ps --all --format json") echo %s;;
