@@ -13,7 +13,7 @@ func TestPagesTakeRuns(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	store, empty := filepath.Join(dir, "store"), filepath.Join(dir, "empty")
-	const before = "<!-- matrix: x -->\n<!-- /matrix -->\n<!-- details: x -->\n<!-- /details -->\n"
+	const before = "<!-- matrix: x -->\n<!-- /matrix -->\n<!-- reasons: x -->\n<!-- /reasons -->\n"
 	for _, made := range []string{empty, filepath.Join(dir, "docs")} {
 		if err := os.Mkdir(made, 0o700); err != nil {
 			t.Fatal(err)

@@ -157,7 +157,7 @@ func (c Comparison) violated(f Facts) Cell {
 	for _, anomaly := range c.matrix.Anomalies {
 		switch cell := c.matrix.Cell(f.Version, anomaly); cell.State {
 		case matrix.Violated:
-			names, by = append(names, anomaly), append(by, cell.Shown[0].Experiment)
+			names, by = append(names, anomaly), append(by, cell.Shown[0])
 		case matrix.NoViolation:
 			whole++
 		}

@@ -2,7 +2,7 @@ package matrix
 
 import (
 	"fmt"
-	"strings"
+	"slices"
 
 	"locklab/internal/marked"
 )
@@ -56,7 +56,7 @@ func table(what string, rows, columns []string, cell func(row, column string) st
 // markdown is the cell, short, leading to the first run that shows it.
 func (c Cell) markdown(root string) string {
 	text := c.String()
-	switch c.State { // the reasons and counterexamples are in the details
+	switch c.State { // the page that it links has the counterexample
 	case Violated:
 		text = "**violated**"
 	case Undecided:
@@ -70,41 +70,25 @@ func (c Cell) link(root, text string) string {
 	if len(c.Shown) == 0 {
 		return text
 	}
-	return fmt.Sprintf("[%s](%sexperiments/%s.md)", text, root, c.Shown[0].Experiment)
+	return fmt.Sprintf("[%s](%sexperiments/%s.md)", text, root, c.Shown[0])
 }
 
-// Details says for each anomaly what the cells rest on: the counterexample, the reason, and the variants. Their pages have the commands.
-func (m Matrix) Details(root string) string {
-	var sections []string
-	for _, anomaly := range m.Anomalies {
-		var rows [][]string
-		for _, strategy := range m.Strategies {
+// Reasons says why cells are not applicable, each reason of a lock once.
+func (m Matrix) Reasons() string {
+	var rows [][]string
+	for _, strategy := range m.Strategies {
+		of := len(rows)
+		for _, anomaly := range m.Anomalies {
 			c := m.Cell(strategy, anomaly)
-			text := c.String()
-			if c.State == NotApplicable {
-				text += ": " + c.Why
+			if c.State != NotApplicable {
+				continue
 			}
-			rows = append(rows, []string{strategy, cellText(text), c.shown(root)})
+			if same := slices.IndexFunc(rows[of:], func(row []string) bool { return row[2] == c.Why }); same >= 0 {
+				rows[of+same][1] += ", " + anomaly
+			} else {
+				rows = append(rows, []string{strategy, anomaly, c.Why})
+			}
 		}
-		sections = append(sections, "## "+anomaly+"\n\n"+marked.Table(3, []string{"lock", "result", "by"}, rows))
 	}
-	return strings.Join(sections, "\n")
+	return marked.Table(3, []string{"lock", "what happens", "why it is not applicable"}, rows)
 }
-
-// shown are the variants that the cell rests on.
-func (c Cell) shown(root string) string {
-	var lines []string
-	last := ""
-	for _, s := range c.Shown {
-		if variant := cellText(s.Variant); s.Experiment == last {
-			lines[len(lines)-1] += "; " + variant
-		} else {
-			lines = append(lines, fmt.Sprintf("[%[1]s](%[2]sexperiments/%[1]s.md): %[3]s", s.Experiment, root, variant))
-		}
-		last = s.Experiment
-	}
-	return strings.Join(lines, "<br>")
-}
-
-// cellText makes of any text one that fits into a table and begins no code.
-func cellText(text string) string { return marked.Cell(strings.ReplaceAll(text, "`", "'")) }

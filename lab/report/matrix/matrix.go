@@ -8,7 +8,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"locklab/lab"
 )
@@ -30,13 +29,7 @@ type Cell struct {
 	State  State
 	Trials int     // without a violation
 	Why    string  // it does not apply, or was not shown; or the counterexample
-	Shown  []Shown // by which runs
-}
-
-// Shown is a variant of a saved run that a cell rests on.
-type Shown struct {
-	Experiment string
-	Variant    string
+	Shown  []string // by which experiments
 }
 
 // Matrix has a row for each strategy and a column for each anomaly.
@@ -60,7 +53,7 @@ func Of(all []lab.Experiment, runs []lab.Saved) Matrix {
 			}
 			m.Strategies, m.Anomalies = with(m.Strategies, where.strategy), with(m.Anomalies, where.anomaly)
 			if saved >= 0 {
-				m.cells[where] = m.cells[where].and(cellOf(runs[saved], i, variant))
+				m.cells[where] = m.cells[where].and(cellOf(runs[saved], i))
 			}
 		}
 	}
@@ -75,8 +68,8 @@ func with(list []string, name string) []string {
 }
 
 // cellOf is what one variant of a run shows.
-func cellOf(run lab.Saved, i int, variant lab.Variant) Cell {
-	c := Cell{Shown: []Shown{{run.Judgement.Experiment, variant.Name}}}
+func cellOf(run lab.Saved, i int) Cell {
+	c := Cell{Shown: []string{run.Judgement.Experiment}}
 	if run.Judgement.Void || i >= len(run.Judgement.Variants) {
 		c.State, c.Why = Undecided, run.Judgement.Why
 		return c
@@ -100,7 +93,9 @@ func (c Cell) and(other Cell) Cell {
 		return other
 	case other.State == c.State:
 		c.Trials += other.Trials
-		c.Shown = append(c.Shown, other.Shown...)
+		for _, experiment := range other.Shown {
+			c.Shown = with(slices.Clone(c.Shown), experiment)
+		}
 	}
 	return c
 }
@@ -144,13 +139,4 @@ func (c Cell) Short() string {
 		return "n/a"
 	}
 	return "-"
-}
-
-// By names the experiments that the cell rests on.
-func (c Cell) By() string {
-	var ids []string
-	for _, s := range c.Shown {
-		ids = with(ids, s.Experiment)
-	}
-	return strings.Join(ids, ", ")
 }

@@ -17,7 +17,7 @@ func (m Matrix) Text(screen terminal.Screen) string {
 		for _, strategy := range m.Strategies {
 			cell := m.Cell(strategy, anomaly)
 			cells = append(cells, cell.Short())
-			if by := cell.By(); by != "" {
+			if by := strings.Join(cell.Shown, ", "); by != "" {
 				note := lab.Printable(fmt.Sprintf("%s, %s: %s: %s", strategy, anomaly, by, cell))
 				notes.WriteString(screen.Wrap(note, 0) + "\n")
 			}

@@ -78,7 +78,7 @@ func Generate(root string, all []lab.Experiment) (map[string][]byte, error) {
 	m := matrix.Of(all, Runs(results))
 	for name, blocks := range map[string]map[string]string{
 		"README.md":                        {"matrix": m.Narrow("docs/", "v3", "v4")},
-		filepath.Join("docs", "matrix.md"): {"matrix": m.Whole(), "details": m.Details("")},
+		filepath.Join("docs", "matrix.md"): {"matrix": m.Whole(), "reasons": m.Reasons()},
 	} {
 		if made[name], err = marked.Updated(filepath.Join(root, name), blocks); err != nil {
 			return nil, err

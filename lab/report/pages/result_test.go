@@ -86,7 +86,7 @@ func TestTakeReplacesAnOlderResult(t *testing.T) {
 func checkoutWithoutResults(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
-	const text = "<!-- matrix: x -->\n<!-- /matrix -->\n<!-- details: x -->\n<!-- /details -->\n"
+	const text = "<!-- matrix: x -->\n<!-- /matrix -->\n<!-- reasons: x -->\n<!-- /reasons -->\n"
 	if _, err := Write(root, map[string][]byte{"README.md": []byte(text), "docs/matrix.md": []byte(text)}); err != nil {
 		t.Fatal(err)
 	}
