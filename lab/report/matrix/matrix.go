@@ -27,8 +27,8 @@ const (
 // Cell is what became of a lock under an anomaly.
 type Cell struct {
 	State  State
-	Trials int     // without a violation
-	Why    string  // it does not apply, or was not shown; or the counterexample
+	Trials int      // without a violation
+	Why    string   // it does not apply, or was not shown; or the counterexample
 	Shown  []string // by which experiments
 }
 
