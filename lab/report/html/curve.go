@@ -44,16 +44,21 @@ func curveOf(run lab.Saved) *plot {
 	}
 	p.path("curve", "M%s", strings.Join(line, "L"))
 	for i, of := range points {
-		if cx, cy := x.at(float64(xs[i])), y.at(float64(ys[i])); of.Timeline == defined.Compared {
-			p.dot("other", cx, cy, 6)
-			p.text("other-text", cx+9, cy-7, of.Timeline)
-		} else {
-			p.dot("point", cx, cy, 4.5)
-			p.text("", cx+8, cy-6, strings.TrimPrefix(of.Timeline, defined.Line+" "))
-		}
+		p.curvePoint(x.at(float64(xs[i])), y.at(float64(ys[i])), of.Timeline, defined)
 	}
 	p.Caption = curveCaption(defined, compared > 0)
 	return p
+}
+
+// curvePoint draws a point with its name.
+func (p *plot) curvePoint(cx, cy float64, timeline string, defined lab.Curve) {
+	if timeline == defined.Compared {
+		p.dot("other", cx, cy, 6)
+		p.text("other-text", cx+9, cy-7, timeline)
+		return
+	}
+	p.dot("point", cx, cy, 4.5)
+	p.text("", cx+8, cy-6, strings.TrimPrefix(timeline, defined.Line+" "))
 }
 
 func curveCaption(defined lab.Curve, compared bool) string {
