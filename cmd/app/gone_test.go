@@ -15,6 +15,49 @@ import (
 	"locklab/versions"
 )
 
+// Redis hangs or dies while the instance runs. Each response comes in time and names the server. The client libraries print nothing outside
+// of the log.
+func TestRedisGoesAway(t *testing.T) {
+	t.Parallel()
+	testenv.Slow(t)
+	node := testenv.Redis(t, false)
+	instance := startInstance(t, node, "--lease=3s")
+	ask(t, http.MethodPost, instance.URL+"/orders")
+	for _, fault := range []struct {
+		name   string
+		do     func()
+		remove func()
+	}{
+		{"paused", func() { testenv.Pause(t, node) }, node.Resume},
+		{"dead", node.Kill, func() {}},
+	} {
+		fault.do()
+		for _, request := range []string{
+			"POST /v0/pview", "POST /v1/pview", "POST /v2/pview", "POST /v3/pview", "GET /pview",
+			"POST /v3/orders/1/grab?driver=1", "GET /readyz",
+		} {
+			method, path, _ := strings.Cut(request, " ")
+			began := time.Now()
+			status, _, body := ask(t, method, instance.URL+path)
+			if status != http.StatusServiceUnavailable || !strings.Contains(body, node.Addr) {
+				t.Errorf("%s, %s: %d %s; want 503 naming %s", fault.name, request, status, body, node.Addr)
+			}
+			if took := time.Since(began); took > 20*time.Second {
+				t.Errorf("%s, %s: took %s", fault.name, request, took)
+			}
+		}
+		fault.remove()
+	}
+	if status, _, _ := ask(t, http.MethodGet, instance.URL+"/healthz"); status != http.StatusOK {
+		t.Errorf("/healthz: %d, want 200 because the process is alive", status)
+	}
+	for line := range strings.Lines(instance.Log()) {
+		if strings.HasSuffix(line, "\n") && !json.Valid([]byte(line)) { // the last line may be incomplete
+			t.Errorf("not a JSON log line: %s", line)
+		}
+	}
+}
+
 // During an outage of Redis, requests and background work fail. The log has one line when Redis is lost and one when it is back.
 func TestLogOfAnOutage(t *testing.T) {
 	t.Parallel()

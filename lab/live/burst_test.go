@@ -141,7 +141,7 @@ func TestABurstOfAClass(t *testing.T) {
 	annSees := looksAs(t, ann, base, "burst-history", "burst-run", "burst-after", "burst-after-count", "burst-guesses")
 	annSees.until("burst-after", "how many of the versions lost page views?")
 	for _, part := range []string{"burst-history", "burst-run", "burst-guesses", "burst-after"} {
-		if text := s.board.get(part, viewer{}); strings.Contains(text, "× guess") || strings.Contains(text, "within a tenth") {
+		if text := s.board.get(part, viewer{}); strings.Contains(text, "of 400</td></tr>") || strings.Contains(text, "within a tenth") {
 			t.Errorf("before the trainer shows the guesses, %s has them: %s", part, text)
 		}
 	}
@@ -150,7 +150,7 @@ func TestABurstOfAClass(t *testing.T) {
 	annSees.until("burst-after-count", "Your answer is noted", "2 of 2 have answered")
 	send(t, leads, http.MethodPost, base+"/ui/burst/show", nil, nil)
 	annSees.until("burst-after-count", "You saw it right.")
-	looks(t, base, "burst-history").until("burst-history", "2 × guess at 75 % to 100 %")
+	looks(t, base, "burst-history").until("burst-history", "<td>300 of 400, 400 of 400</td></tr>")
 	looks(t, base, "burst-run").until("burst-run", "v2 shows", "of 2 guesses are within a tenth")
 	looks(t, base, "class").until("class", ">Ann</th>", "<td>2</td></tr>")
 
