@@ -22,8 +22,8 @@ func only(names ...string) string {
 }
 
 func TestDoctorSkip(t *testing.T) {
-	got := app(t.Context(), "doctor", "--skip", "k6,jmetr")
-	if got.code != exitUsage || !strings.Contains(got.err, `but got "jmetr"`) || got.out != "" {
+	got := app(t.Context(), "doctor", "--skip", "ports,memry")
+	if got.code != exitUsage || !strings.Contains(got.err, `but got "memry"`) || got.out != "" {
 		t.Fatalf("exit %d: %s%s", got.code, got.out, got.err)
 	}
 	help := strings.Join(strings.Fields(app(t.Context(), "doctor", "--help").out), " ")

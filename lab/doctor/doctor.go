@@ -62,8 +62,7 @@ func Checks(lab Lab) []Check {
 	if lab.Err == nil {
 		checks = append(checks, Check{"images", m.images}, Check{"ports", m.ports}, Check{"subnet", m.subnet})
 	}
-	return append(checks, Check{"memory", m.memory}, Check{"limits", m.limits},
-		Check{"redis-server", m.redis}, Check{"k6", m.k6}, Check{"jmeter", m.jmeter})
+	return append(checks, Check{"memory", m.memory}, Check{"redis-server", m.redis})
 }
 
 // Names returns the names of all checks.

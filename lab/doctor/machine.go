@@ -5,11 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
-	"strconv"
 	"strings"
 
 	"github.com/shirou/gopsutil/v4/mem"
@@ -21,13 +18,9 @@ import (
 const (
 	gib          = 1 << 30
 	neededMemory = 2 * gib
-	neededFiles  = 4096 // 2000 connections have two ends each
 
-	howToGetK6     = "install k6 1.0 or newer: https://grafana.com/docs/k6/latest/set-up/install-k6/; or use the container, and --skip k6"
-	howToGetJMeter = "install Java 17, then make jmeter, or https://jmeter.apache.org/download_jmeter.cgi; without: --skip jmeter"
-	howToGetRedis  = "install its own package (packages.redis.io), or that of a newer system; until then it is as if there were none"
-	howToGetFiles  = "ulimit -n 8192 in the terminal that starts k6 or JMeter; if refused: ulimits in /etc/security/limits.conf"
-	howToMoveNet   = "set LAB_NET=172.30.66 in .env, or three other numbers that are not in use"
+	howToGetRedis = "install its own package (packages.redis.io), or that of a newer system; until then it is as if there were none"
+	howToMoveNet  = "set LAB_NET=172.30.66 in .env, or three other numbers that are not in use"
 )
 
 // files checks that there is a lab to start.
@@ -67,18 +60,6 @@ func judgeMemory(ofEngine, total, available uint64) []Result {
 
 func inGiB(bytes uint64) string { return fmt.Sprintf("%.1f GiB", float64(bytes)/gib) }
 
-// limits checks the open files of a child of this program, such as k6's: Go raises the limit of its own process only.
-func (m machine) limits(ctx context.Context) []Result {
-	if runtime.GOOS == "windows" {
-		return ok("Windows has no limit of open files")
-	}
-	limit, err := m.run(ctx, "sh", "-c", "ulimit -n")
-	if n, none := strconv.Atoi(limit); err != nil || none == nil && n < neededFiles { // without a limit it prints "unlimited"
-		return problem(limit+" open files", howToGetFiles)
-	}
-	return ok(limit + " open files")
-}
-
 // subnet checks that no interface of this machine has addresses of the lab's network. A VPN that has only a route to them is not seen.
 // Docker itself refuses the addresses of its other networks.
 func (m machine) subnet(ctx context.Context) []Result {
@@ -109,27 +90,4 @@ func (m machine) redis(ctx context.Context) []Result {
 	}
 	version := versionNumber.FindString(out)
 	return newEnough(version, version, servers.RedisServer.Oldest, howToGetRedis)
-}
-
-// k6 checks the program on the PATH. The one in a container is an image: see images.
-func (m machine) k6(ctx context.Context) []Result {
-	out, err := m.run(ctx, "k6", "version")
-	if err != nil {
-		return problem(err.Error(), howToGetK6)
-	}
-	return newEnough(lastLine(out), out, "1.0", howToGetK6)
-}
-
-// jmeter lets the checkout's launcher find JMeter, and starts it: so Java is checked, too.
-func (m machine) jmeter(ctx context.Context) []Result {
-	launcher := filepath.Join(m.lab.Dir, "loadtest", "jmeter", "jmeter")
-	if _, err := os.Stat(launcher); err != nil || runtime.GOOS == "windows" { // the launcher is a shell script
-		launcher = "jmeter"
-	}
-	out, err := m.run(ctx, launcher, "--version", "-j", os.DevNull)
-	if err != nil {
-		return problem(err.Error(), howToGetJMeter)
-	}
-	version := versionNumber.FindString(out)
-	return newEnough(version, version, "5.6", howToGetJMeter)
 }

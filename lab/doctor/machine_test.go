@@ -1,11 +1,6 @@
 package doctor
 
-import (
-	"fmt"
-	"os"
-	"path/filepath"
-	"testing"
-)
+import "testing"
 
 func TestMemoryIsTheEnginesWhereItHasLess(t *testing.T) {
 	for _, c := range []struct {
@@ -26,14 +21,6 @@ func TestMemoryIsTheEnginesWhereItHasLess(t *testing.T) {
 	want(t, m.memory(t.Context()), false, "Docker has 0.0 GiB of this machine's")
 }
 
-// A child needs 4096 open files. A machine without a limit is fine, and one that cannot be asked is not.
-func TestOpenFiles(t *testing.T) {
-	for limit, ok := range map[string]bool{"unlimited": true, "4096": true, "4095": false} {
-		want(t, answering(Lab{}, map[string]string{"sh -c": limit}).limits(t.Context()), ok, limit+" open files")
-	}
-	want(t, answering(Lab{}, nil).limits(t.Context()), false, "ulimit -n 8192")
-}
-
 func TestASubnetOfAnInterfaceIsAProblem(t *testing.T) {
 	for subnet, ok := range map[string]bool{"198.51.100.0/24": true, "127.0.0.0/24": false, ".0/24": false} { // RFC 5737, all have it, none
 		want(t, answering(Lab{Subnet: subnet}, nil).subnet(t.Context()), ok)
@@ -48,31 +35,4 @@ func TestARedisServerMustBeNewEnough(t *testing.T) {
 		want(t, answering(Lab{}, answers).redis(t.Context()), ok, version)
 	}
 	want(t, answering(Lab{}, nil).redis(t.Context()), true, "demo has miniredis")
-}
-
-func TestK6MustBeNewEnough(t *testing.T) {
-	for text, ok := range map[string]bool{"k6 v1.8.1 (go1.26.8, linux/amd64)": true, "k6 v2.0.0": true, "k6 v0.57.0 (go1.24)": false} {
-		want(t, answering(Lab{}, map[string]string{"k6 version": text}).k6(t.Context()), ok)
-	}
-	want(t, answering(Lab{}, nil).k6(t.Context()), false, "k6 is not on the PATH", "--skip k6")
-}
-
-func TestJMeterIsStartedByTheLauncherAndMustBeNewEnough(t *testing.T) {
-	dir := t.TempDir()
-	launcher := filepath.Join(dir, "loadtest", "jmeter", "jmeter")
-	const banner = " / ___ \\|  __/ ___\n/_/   \\_\\_| /_/   \\_\\____|_| |_|_____|  %s\n\nCopyright (c) 1999-2024"
-	answers := map[string]string{
-		launcher + " --version": fmt.Sprintf(banner, "5.6.3"),
-		"jmeter --version":      fmt.Sprintf(banner, "5.5"),
-	}
-	want(t, answering(Lab{Dir: dir}, answers).jmeter(t.Context()), false, "5.5; it must be 5.6 or newer", "--skip jmeter")
-	if err := os.MkdirAll(filepath.Dir(launcher), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(launcher, nil, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	want(t, answering(Lab{Dir: dir}, answers).jmeter(t.Context()), true, "5.6.3")
-	answers[launcher+" --version"] = "Error There is no JMeter: run mvn"
-	want(t, answering(Lab{Dir: dir}, answers).jmeter(t.Context()), false, "There is no JMeter", "install Java 17", "--skip jmeter")
 }

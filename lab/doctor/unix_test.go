@@ -4,11 +4,8 @@ package doctor
 
 import (
 	"context"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 )
@@ -38,26 +35,4 @@ exit 1`)
 	want(t, results[1:], false, "not known: docker: no answer")
 	t.Setenv("PATH", t.TempDir())
 	want(t, m.docker(t.Context()), false, "docker is not on the PATH", "install Docker")
-}
-
-// asChild makes this test binary check its limits and nothing else.
-const asChild = "LOCKLAB_TEST_DOCTOR_LIMITS"
-
-func TestLimitsAreThoseThatAChildGets(t *testing.T) {
-	if os.Getenv(asChild) != "" {
-		m := machine{run: execute}
-		fmt.Println("limits:", m.limits(t.Context()))
-		return
-	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	// The soft limit alone: Go raises its own up to the hard one.
-	child := exec.Command("sh", "-c", `ulimit -S -n 100 && exec "$0" -test.run='^TestLimitsAreThoseThatAChildGets$'`, self)
-	child.Env = append(os.Environ(), asChild+"=1")
-	out, err := child.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "100 open files") || !strings.Contains(string(out), "ulimit -n 8192") {
-		t.Fatalf("%v: %s", err, out)
-	}
 }

@@ -7,7 +7,7 @@ import (
 	"locklab/internal/marked"
 )
 
-// Markdown is the matrix as a table, with links to the experiments' pages, which are below root.
+// Markdown is the matrix as a table, with links to the experiments' pages, which are below root. A cell has a word or two.
 func (m Matrix) Markdown(root string) string {
 	return table("lock", m.Strategies, m.Anomalies, func(strategy, anomaly string) string {
 		return m.Cell(strategy, anomaly).markdown(root)
@@ -27,17 +27,10 @@ func (m Matrix) Whole() string {
 	return fmt.Sprintf("%s\nNot tested: %d of %d cells.\n", m.Markdown(""), untested, len(m.Strategies)*len(m.Anomalies))
 }
 
-// Narrow is the matrix of a few locks, with a row for each anomaly and cells of a word or two.
+// Narrow is the matrix of a few locks, with a row for each anomaly.
 func (m Matrix) Narrow(root string, strategies ...string) string {
 	return table("what happens", m.Anomalies, strategies, func(anomaly, strategy string) string {
-		c := m.Cell(strategy, anomaly)
-		switch c.State {
-		case NoViolation:
-			return c.link(root, fmt.Sprintf("0 of %d", c.Trials))
-		case Violated:
-			return c.link(root, "**violated**")
-		}
-		return c.Short()
+		return m.Cell(strategy, anomaly).markdown(root)
 	})
 }
 
@@ -53,20 +46,15 @@ func table(what string, rows, columns []string, cell func(row, column string) st
 	return marked.Table(1+len(columns), append([]string{what}, columns...), all)
 }
 
-// markdown is the cell, short, leading to the first run that shows it.
+// markdown is the cell, which links the first experiment that it rests on.
 func (c Cell) markdown(root string) string {
-	text := c.String()
-	switch c.State { // the page that it links has the counterexample
+	text := c.Short()
+	switch c.State {
+	case NoViolation:
+		text = fmt.Sprintf("0 of %d", c.Trials)
 	case Violated:
 		text = "**violated**"
-	case Undecided:
-		text = "not tested"
 	}
-	return c.link(root, text)
-}
-
-// link leads to the first experiment that the cell rests on.
-func (c Cell) link(root, text string) string {
 	if len(c.Shown) == 0 {
 		return text
 	}
