@@ -78,8 +78,9 @@ func TestEveryTopologyDialsThroughTheMap(t *testing.T) {
 					t.Errorf("the master %s was not dialed through the map", master.Addr)
 				}
 			}
-			if kind == topology.Sentinel && dialed[cfg.Addrs[0]].Load() == 0 {
-				t.Error("the first sentinel was not dialed through the map")
+			byMap := func(sentinel string) bool { return dialed[sentinel].Load() > 0 }
+			if kind == topology.Sentinel && !slices.ContainsFunc(cfg.Addrs, byMap) { // the client asks all of them, and takes the first answer
+				t.Error("no sentinel was dialed through the map")
 			}
 		})
 	}

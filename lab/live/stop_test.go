@@ -229,9 +229,9 @@ func TestAStalledReaderDisturbsNobody(t *testing.T) {
 		if shown := other.until("load"); i > 0 && len(shown) < len(filling) {
 			t.Fatalf("the other browser gets %d bytes", len(shown))
 		}
-	}
-	if watchers() != 2 {
-		t.Error("it was not slow enough to show anything")
+		if i == 12 && watchers() != 2 { // the buffers are full; its connection lasts for some seconds more
+			t.Error("it was not slow enough to show anything")
+		}
 	}
 	testenv.Eventually(t, "the stalled browser has lost its connection", func() bool { return watchers() == 1 })
 	s.board.put("load", "the newest")
