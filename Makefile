@@ -30,7 +30,7 @@ race: ## Run the tests with the race detector; needs a C compiler
 	go test -race -short -count=1 -timeout=30m ./...
 	go test -race -count=1 -timeout=30m ./lockstrategy/...
 
-doctor: ## Check whether this machine is ready for a class with docker compose, k6 and JMeter
+doctor: ## Check whether this machine is ready for a class
 	@$(APP) doctor
 
 images: ## Build every image of docker-compose.yml without a registry

@@ -1,11 +1,13 @@
 package handlers
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/gin-gonic/gin"
 	"github.com/gin-gonic/gin/binding"
@@ -50,7 +52,12 @@ func bind(c *gin.Context, request any) error {
 
 // bindBody parses the body as JSON. example is a body that is right, with its limits.
 func bindBody(c *gin.Context, body any, example string) error {
-	if err := c.ShouldBindJSON(body); err != nil {
+	data, err := c.GetRawData()
+	if err != nil {
+		return bodyError(err)
+	}
+	// gin's binding would ignore what follows the JSON, and replace what is not UTF-8.
+	if !utf8.Valid(data) || !json.Valid(data) || binding.JSON.BindBody(data, body) != nil {
 		return badRequest("the body is wrong; send %s", example)
 	}
 	return nil

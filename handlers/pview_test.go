@@ -87,6 +87,7 @@ func TestSetView(t *testing.T) {
 	for _, body := range []string{
 		"", "0", "null", "[]", "{}", "zero", "value=0", "{", `"value"`,
 		`{"value":null}`, `{"value":"0"}`, `{"value":-1}`, `{"value":0.5}`, `{"value":true}`, `{"value":0,"extra":1}`, `{"values":0}`,
+		`{"value":0}x`, `{"value":0}}`, `{"value":0}]`, `{"value":0},`, `{"value":0}{"value":1}`, `{"value":0} {"value":0}`,
 		`{"value":9007199254740992}`, `{"value":9223372036854775808}`, `{"value":1e400}`, "\xff\x00",
 	} {
 		s.do(http.MethodPut, "/pview", body).wantError(t, http.StatusBadRequest, `send {"value": 0}`)

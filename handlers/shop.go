@@ -113,8 +113,8 @@ type buyRequest struct {
 	pathID
 	waitParameter
 	Buyer    number  `form:"buyer" binding:"required"`
-	Quantity *number `form:"quantity"` // 1 if absent
-	Once     bool    `form:"once"`     // a buyer gets at most one order of the item
+	Quantity *number `form:"quantity"`                                  // 1 if absent
+	Once     string  `form:"once" binding:"omitempty,oneof=true false"` // "true": a buyer gets at most one order of the item
 }
 
 // buy sells an item under v's lock, or by a conditional UPDATE if v has none. With ?once=true the lock guards a check, or a unique key
@@ -132,7 +132,7 @@ func (a *api) buy(v Version) func(*gin.Context, buyRequest) error {
 		}
 		order, err := a.sellOncePerKey(c, func(attempt *shop.Attempt) (shop.Order, error) {
 			p.Attempt = attempt
-			return a.sell(c.Request.Context(), lock, p, request.Once)
+			return a.sell(c.Request.Context(), lock, p, request.Once == "true")
 		})
 		response := buyResponse{Instance: a.Instance, Version: v.Name, Item: p.ItemID, Buyer: p.Buyer, Quantity: p.Quantity}
 		switch {

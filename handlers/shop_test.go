@@ -239,7 +239,7 @@ func TestShopErrors(t *testing.T) {
 		{http.MethodPost, buy + "buyer=1&quantity=0", "", http.StatusBadRequest, []string{"quantity is", "whole number from 1"}},
 		{http.MethodPost, buy + "buyer=1&quantity=", "", http.StatusBadRequest, []string{"quantity is"}},
 		{http.MethodPost, buy + "buyer=1&quantity=-1", "", http.StatusBadRequest, []string{"quantity is"}},
-		{http.MethodPost, buy + "buyer=1&once=maybe", "", http.StatusBadRequest, []string{"once is"}},
+		{http.MethodPost, buy + "buyer=1&once=maybe", "", http.StatusBadRequest, []string{"once is", "true false"}},
 		{http.MethodPost, "/v0/shop/items/9/buy?buyer=1", "", http.StatusNotFound, []string{"item 9", "PUT /shop/items/9", `{"stock": 100}`}},
 		{http.MethodPost, "/v1/shop/items/9/buy?buyer=1", "", http.StatusNotFound, []string{"item 9", "PUT /shop/items/9"}},
 		{http.MethodPost, "/v0/shop/items/x/buy?buyer=1", "", http.StatusBadRequest, []string{"id is"}},

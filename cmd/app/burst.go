@@ -123,9 +123,6 @@ func burstNext(topology string) string {
 // Run sends the bursts to each version, and prints and judges the results.
 func (c *burstCommand) Run(ctx context.Context, std streams) (err error) {
 	target, plan, err := c.settings(ctx)
-	if err == nil {
-		err = cmp.Or(validatePlan(plan), validateInstances(plan))
-	}
 	if err != nil {
 		return err
 	}
@@ -159,7 +156,11 @@ func (c *burstCommand) Run(ctx context.Context, std streams) (err error) {
 		return err
 	}
 	result.Topology, result.LeftOut, result.TookMS = health.Topology, leftOut, time.Since(began).Milliseconds()
-	return c.finish(result, std, burstNext(health.Topology), func() {})
+	next := ""
+	if c.URL == "" { // the containers of this checkout
+		next = burstNext(health.Topology)
+	}
+	return c.finish(result, std, next, func() {})
 }
 
 // sender is the load tool, which must be on this machine.
@@ -198,7 +199,15 @@ func (c *burstCommand) settings(ctx context.Context) (target burst.Target, plan 
 			names = slices.DeleteFunc(names, func(name string) bool { return name == "v0" })
 		}
 	}
-	return target, c.plan(users, names, instances), err
+	plan = c.plan(users, names, instances)
+	if err == nil {
+		err = cmp.Or(validatePlan(plan), validateInstances(plan))
+	}
+	fromLab := c.Users == nil && lab.users != "" || len(c.Versions) == 0 && lab.version != "" || c.Instances == nil && lab.instances != ""
+	if err != nil && fromLab {
+		err = fmt.Errorf("%w; USERS, VERSION and APP_INSTANCES of the environment or .env replace flags that are not given", err)
+	}
+	return target, plan, err
 }
 
 // setNumber sets n to the value of a flag, or else of a variable, or leaves the default.

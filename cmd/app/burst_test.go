@@ -63,7 +63,7 @@ func TestBurst(t *testing.T) {
 	}
 	for _, want := range []string{
 		"40 simultaneous page views by app", ") behind " + url + ", Redis single\n", "4 drivers grab one order", " 20 + 20 ", " 2 + 2 ",
-		"v0 ", "v3 ", "  as predicted ✓\n", "Verdict: as predicted", "\nNext: ",
+		"v0 ", "v3 ", "  as predicted ✓\n", "Verdict: as predicted",
 	} {
 		if !strings.Contains(got.out, want) {
 			t.Errorf("%q is missing in:\n%s", want, got.out)
@@ -231,9 +231,9 @@ func TestBurstByAToolThatFails(t *testing.T) {
 			t.Errorf("exit %d: %s", got.code, got.err)
 		}
 	})
-	wantSentence(t, run("jmeter", t.TempDir()), exitUnavailable, "JMeter does not start", "app doctor")
+	wantSentence(t, run("jmeter", t.TempDir()), exitUnavailable, "JMeter does not start", "loadtest/README.md")
 	t.Setenv("PATH", t.TempDir())
-	wantSentence(t, run("k6", "../.."), exitUnavailable, "k6 does not start", "app doctor")
+	wantSentence(t, run("k6", "../.."), exitUnavailable, "k6 does not start", "loadtest/README.md")
 }
 
 // The variables USERS and VERSION say what app burst sends, unless a flag or its variable does. In a container they are those of the
@@ -285,11 +285,27 @@ func TestBurstReadsVariables(t *testing.T) {
 	want("40 v3")
 }
 
+// A wrong variable has the error of its flag, which names the variables.
+func TestBurstRejectsWrongVariables(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for setting, want := range map[string]string{
+		"VERSION=v99": "v99", "USERS=7": "must be even", "APP_INSTANCES=1": "--instances is 1",
+	} {
+		t.Run(setting, func(t *testing.T) {
+			name, value, _ := strings.Cut(setting, "=")
+			t.Setenv(name, value)
+			got := app(t.Context(), "burst", "http://127.0.0.1:1")
+			wantSentence(t, got, exitUsage, want)
+			wantSentence(t, got, exitUsage, name)
+		})
+	}
+}
+
 // A load tool takes seconds for each version, so it leaves out v0, which is no version of the articles.
 func TestDefaultVersionsOfABurst(t *testing.T) {
 	t.Setenv("VERSION", "")
 	for tool, want := range map[string]string{"app": "[v0 v1 v2 v3 v4]", "k6": "[v1 v2 v3 v4]", "jmeter": "[v1 v2 v3 v4]"} {
-		c := burstCommand{checkout: checkout{t.TempDir()}, Tool: tool}
+		c := burstCommand{checkout: checkout{t.TempDir()}, Tool: tool, burstFlags: burstFlags{Drivers: 2, Rounds: 1}}
 		if _, plan, err := c.settings(t.Context()); err != nil || fmt.Sprint(plan.Versions) != want {
 			t.Errorf("%s: %v, %v; want %s", tool, plan.Versions, err, want)
 		}

@@ -10,6 +10,8 @@ import (
 
 	"locklab/lab"
 	"locklab/lab/claims"
+	"locklab/lab/claims/services"
+	"locklab/lab/history"
 	"locklab/lab/servers"
 	"locklab/lab/testenv"
 	"locklab/lab/trialtest"
@@ -19,7 +21,7 @@ import (
 // versions.
 var kinds = []string{"P1", "P3", "G1", "G5", "R0"}
 
-// shortened are experiments that take a minute per variant. `make check PART=lab` runs them.
+// shortened are experiments that take a minute per variant. TestNoFaultOfTheLockLosesAView runs a shorter one.
 var shortened = []string{"P9", "G9"}
 
 // Every experiment on instances has the expected verdict. This test binary is the app, so the race detector covers the instances, too.
@@ -45,5 +47,33 @@ func TestClaimsOnInstances(t *testing.T) {
 			options := lab.Options{Trials: 1, Real: servers.RealRedis(), App: []string{self, "serve"}}
 			trialtest.AsExpected(t, trialtest.Sample(e, 3*time.Second), options)
 		})
+	}
+}
+
+// No lock fault loses a view, because pview registers the fencing token when it reads. If it checked the token only at the write, about 150
+// views would be lost in this time.
+func TestNoFaultOfTheLockLosesAView(t *testing.T) {
+	t.Parallel()
+	testenv.Slow(t)
+	testenv.Needs(t, testenv.RedisServer)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	chaos := services.Chaos{Version: "v3", For: 8 * time.Second}
+	e := lab.Experiment{Variants: []lab.Variant{{Name: "chaos", Run: chaos.Views}}}
+	r := lab.Run(t.Context(), e, lab.Options{Trials: 1, Real: true, App: []string{self, "serve"}}).Record
+	if why := r.Variants[0].Trials[0].Err; why != "" {
+		t.Fatal(why)
+	}
+	n := make(map[history.Kind]int)
+	for _, e := range r.Events {
+		n[e.Kind]++
+	}
+	if n[history.Fault] != 4 || n[history.Write] == 0 {
+		t.Errorf("%d kinds of faults, want 4; %d views", n[history.Fault], n[history.Write])
+	}
+	if found := services.LostViews(r.Events); len(found) > 0 {
+		t.Errorf("%d violations, the first: %s", len(found), found[0].What)
 	}
 }

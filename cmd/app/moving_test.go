@@ -168,12 +168,12 @@ func movingMaster(t *testing.T) moving {
 }
 
 // movingDatabase has two databases behind one address. It makes the current one read-only and points the address to the other one. Open
-// connections stay open, and sessions have autocommit off.
+// connections stay open.
 func movingDatabase(t *testing.T) moving {
 	testenv.Needs(t, testenv.MariaDB)
 	var databases [2]*servers.Database
 	for i := range databases {
-		started, err := testenv.Stack(t).MariaDB(testenv.Context(t), "--autocommit=0")
+		started, err := testenv.Stack(t).MariaDB(testenv.Context(t))
 		if err != nil {
 			t.Fatal(err)
 		}

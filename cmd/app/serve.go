@@ -115,15 +115,11 @@ func (c *serveCommand) validateRedlock() error {
 	return validateAddresses("--redlock", c.Redlock)
 }
 
-// sameServer reports whether two addresses reach the same server, as localhost:1 and 127.0.0.1:1 do. A host that cannot be resolved equals
-// only itself.
+// sameServer reports whether two addresses are the same, as localhost:1 and 127.0.0.1:1 are. It resolves no names.
 func sameServer(a, b string) bool {
-	one, errA := net.ResolveTCPAddr("tcp", a)
-	other, errB := net.ResolveTCPAddr("tcp", b)
-	if errA != nil || errB != nil {
-		return a == b
-	}
-	return one.Port == other.Port && (one.IP.Equal(other.IP) || one.IP.IsLoopback() && other.IP.IsLoopback())
+	_, portA, _ := net.SplitHostPort(a)
+	_, portB, _ := net.SplitHostPort(b)
+	return a == b || portA == portB && isLoopback(a) && isLoopback(b)
 }
 
 func (c *serveCommand) validateDatabase() error {

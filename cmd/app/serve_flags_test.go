@@ -3,7 +3,9 @@
 package main
 
 import (
+	"log/slog"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -88,5 +90,21 @@ func TestCacheTTL(t *testing.T) {
 	}
 	if left := client.PTTL(t.Context(), "c0:item:7").Val(); left <= 10*time.Second || left > time.Minute {
 		t.Errorf("the item expires in %s, want a minute", left)
+	}
+}
+
+// The timeouts of the flags are those of the locks.
+func TestTimeoutsReachTheLocks(t *testing.T) {
+	c := serveCommand{
+		Topology: "single", Redis: []string{testenv.Redis(t, false).Addr}, Database: "sqlite:" + filepath.Join(t.TempDir(), "lab.db"),
+		Lease: 9 * time.Second, Request: 2 * time.Second, NodeTimeout: time.Second,
+	}
+	p, err := c.open(testenv.Context(t))
+	defer p.close(slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b := p.backends; b.Expiry != c.Lease || b.Request != c.Request || b.NodeTimeout != c.NodeTimeout {
+		t.Errorf("lease %s, request %s, node timeout %s", b.Expiry, b.Request, b.NodeTimeout)
 	}
 }

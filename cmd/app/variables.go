@@ -16,8 +16,10 @@ var otherVariables = []string{"LAB_NET", "LAB_PARTS", "LAB_REQUIRE", "LAB_SCREEN
 // flagVariables returns the variables that the flags of all commands read.
 func flagVariables(model *kong.Node) (names []string) {
 	for _, node := range append(model.Leaves(false), model) {
-		for _, flag := range slices.Concat(node.AllFlags(false)...) {
-			names = append(names, flag.Envs...)
+		for _, group := range node.AllFlags(false) {
+			for _, flag := range group {
+				names = append(names, flag.Envs...)
+			}
 		}
 	}
 	return names

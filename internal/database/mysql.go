@@ -12,7 +12,7 @@ import (
 )
 
 // maxConnectionAge bounds the age of a connection, because the address may lead to another server by then.
-const maxConnectionAge = time.Minute
+const maxConnectionAge = 10 * time.Second
 
 func openMySQL(dsn string) (*sql.DB, error) {
 	c, err := mysql.MySQLDriver{}.OpenConnector(dsn)

@@ -3,6 +3,7 @@ package burst
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -39,39 +40,33 @@ const (
 	mostRounds = 1000
 )
 
-// FieldError says which field of a plan has a value that cannot be, and what to take instead.
-type FieldError struct{ Field, Problem, Remedy string }
-
-// Error begins with the name of the field.
-func (e *FieldError) Error() string { return fmt.Sprintf("%s %s; %s", e.Field, e.Problem, e.Remedy) }
-
-// Validate returns a [FieldError] for a number or version that cannot be.
+// Validate returns an error for a number or version that cannot be. It begins with the name of the field, and says what to take instead.
 func (p Plan) Validate() error {
 	for _, field := range []struct {
 		name        string
 		value, most int
 		halved      bool // each of two instances gets half
 	}{{"users", p.Users, MostUsers, true}, {"drivers", p.Drivers, MostUsers, true}, {"rounds", p.Rounds, mostRounds, false}} {
-		least, problem := 1, fmt.Sprintf("is %d", field.value)
+		least := 1
 		if field.halved {
 			least = 2
 		}
 		switch {
 		case field.value < least || field.value > field.most:
-			return &FieldError{field.name, problem, fmt.Sprintf("it must be from %d to %d", least, field.most)}
+			return fmt.Errorf("%s is %d; it must be from %d to %d", field.name, field.value, least, field.most)
 		case field.halved && field.value%2 != 0:
-			return &FieldError{field.name, problem, "it must be even, so that each instance gets exactly half"}
+			return fmt.Errorf("%s is %d; it must be even, so that each instance gets exactly half", field.name, field.value)
 		}
 	}
 	if len(p.Versions) == 0 {
-		return &FieldError{"versions", "is empty", "name at least one, such as v3"}
+		return errors.New("versions is empty; name at least one, such as v3")
 	}
 	for i, v := range p.Versions {
 		if _, known := versions.Find(v); !known {
-			return &FieldError{"versions", "names " + v + ", which does not exist", "take some of " + strings.Join(versions.Names(), ", ")}
+			return fmt.Errorf("versions names %s, which does not exist; take some of %s", v, strings.Join(versions.Names(), ", "))
 		}
 		if slices.Contains(p.Versions[:i], v) {
-			return &FieldError{"versions", "names " + v + " twice", "name each version once"}
+			return fmt.Errorf("versions names %s twice; name each version once", v)
 		}
 	}
 	return nil

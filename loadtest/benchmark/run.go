@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -82,7 +81,7 @@ func (c runCommand) measure(ctx context.Context, plan []runner.Workload) (saved 
 		form = benchfile.QuickLook
 	}
 	saved.Header = bench.Describe(form, c.Reps) // before a committed file changes: it says whether the tree is clean
-	out, err := os.Create(cmp.Or(c.Out, os.DevNull))
+	out, err := os.Create(c.part())
 	if err != nil {
 		return saved, err
 	}
@@ -104,7 +103,18 @@ func (c runCommand) measure(ctx context.Context, plan []runner.Workload) (saved 
 		}
 		saved.Runs = append(saved.Runs, one)
 	}
-	return saved, nil
+	if c.Out != "" {
+		err = os.Rename(c.part(), c.Out)
+	}
+	return saved, err
+}
+
+// part is the file for the runs until all of them are there.
+func (c runCommand) part() string {
+	if c.Out == "" {
+		return os.DevNull
+	}
+	return c.Out + ".part"
 }
 
 // row is a lock under a workload in one repetition.

@@ -38,7 +38,7 @@ func tablesOf(all []Result, at time.Time, commit string) map[string]string {
 		return tables
 	}
 	tables["run"] = measured
-	tables["ready"] = marked.Table(1, []string{"topology", "three nodes are ready after", "all pods are ready after"}, ready)
+	tables["ready"] = marked.Table(1, []string{"topology", "three nodes are ready after", "all pods are ready, after that"}, ready)
 	tables["service"] = marked.Table(3, []string{
 		"topology", "version", "page views of each instance", fmt.Sprintf("final of %d", users), "winners of one order",
 	}, service)

@@ -67,7 +67,7 @@ func (t Tool) Grabs(ctx context.Context, target burst.Target, version string, dr
 // Missing says that the tool is not on this machine. A script that starts the tool may still find none.
 func (t Tool) Missing() error {
 	if _, err := exec.LookPath(t.program); err != nil {
-		return fmt.Errorf("%s does not start; app doctor says how to get it: %w", t.name, err)
+		return fmt.Errorf("%s does not start; loadtest/README.md says how to get it: %w", t.name, err)
 	}
 	return nil
 }

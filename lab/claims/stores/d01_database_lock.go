@@ -3,7 +3,11 @@ package stores
 import (
 	"context"
 	"database/sql"
+	"errors"
+	"slices"
 	"time"
+
+	"github.com/go-sql-driver/mysql"
 
 	"locklab/lab"
 	"locklab/lab/clients"
@@ -47,6 +51,9 @@ func selectedRows(ctx context.Context, x *clients.MariaDB) pair {
 	return pair{a: selectedRow(x, "A", a), b: selectedRow(x, "B", b), pool: a}
 }
 
+// rowIsLocked are the errors of NOWAIT: MariaDB's ER_LOCK_WAIT_TIMEOUT and MySQL's ER_LOCK_NOWAIT.
+var rowIsLocked = []uint16{1205, 3572}
+
 // selectedRow is the lock of SELECT … FOR UPDATE: a transaction has it.
 func selectedRow(x *clients.MariaDB, name string, pool *sql.DB) *clients.Client {
 	var tx *sql.Tx // of the grant
@@ -57,10 +64,11 @@ func selectedRow(x *clients.MariaDB, name string, pool *sql.DB) *clients.Client 
 				return false, err
 			}
 			const lock = "SELECT name FROM row_locks WHERE name = ? FOR UPDATE NOWAIT"
-			if refused := tx.QueryRowContext(ctx, lock, key).Scan(new(string)); refused != nil {
+			err = tx.QueryRowContext(ctx, lock, key).Scan(new(string))
+			if held := new(mysql.MySQLError); errors.As(err, &held) && slices.Contains(rowIsLocked, held.Number) {
 				return false, tx.Rollback()
 			}
-			return true, nil
+			return err == nil, err
 		},
 		Release: func(context.Context, string) (bool, error) { return true, tx.Commit() },
 	})

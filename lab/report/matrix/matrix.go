@@ -132,7 +132,7 @@ func (c Cell) String() string {
 func (c Cell) Short() string {
 	switch c.State {
 	case NoViolation:
-		return fmt.Sprintf("ok, %d", c.Trials)
+		return fmt.Sprintf("0 of %d", c.Trials)
 	case Violated:
 		return "violated"
 	case NotApplicable:

@@ -147,7 +147,7 @@ func TestText(t *testing.T) {
 	kept, fine := run("X02-y", "orphaned lock", "v5", lab.Never, 3, 0)
 	m := Of([]lab.Experiment{e, kept}, []lab.Saved{s, fine})
 	text := m.Text(terminal.Screen{})
-	shown := map[string]string{"v2": "n/a", "v3": "violated", "v5": "ok, 3"}
+	shown := map[string]string{"v2": "n/a", "v3": "violated", "v5": "0 of 3"}
 	var row []string // in the order of the strategies
 	for _, strategy := range m.Strategies {
 		row = append(row, cmp.Or(shown[strategy], "-"))

@@ -24,7 +24,7 @@ func (m Matrix) Text(screen terminal.Screen) string {
 		}
 		t.Row(cells...)
 	}
-	const legend = "ok, 3: no violation in 3 trials, which proves nothing · -: no saved run here" +
+	const legend = "0 of 3: no violation in 3 trials, which proves nothing · -: no saved run here" +
 		" · n/a: this failure cannot affect this lock; docs/matrix.md says why"
 	return fmt.Sprintf("%s\n\n%s\n%s\n", t.In(screen), &notes, screen.Fit(legend, 0))
 }

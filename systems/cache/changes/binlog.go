@@ -47,6 +47,8 @@ func BinlogFile(ctx context.Context, db *gorm.DB) (string, error) {
 		return "", answered(ctx, err)
 	case format.Value != "" && format.Value != "ROW":
 		return "", fmt.Errorf("%w: the database has binlog_format=%s: %s", ErrNoBinlog, format.Value, settings)
+	case len(files) == 0:
+		return "", fmt.Errorf("%w: the database lists no file: %s", ErrNoBinlog, settings)
 	}
 	return files[len(files)-1].Name, nil
 }
