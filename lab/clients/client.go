@@ -189,14 +189,9 @@ func (h *LocalHolder) Relies() bool {
 	}
 }
 
-// AwaitConfirmation waits until the server has confirmed the lease once more. A holder of the Redis lock asks for that when
-// it begins to listen, a moment after the grant. It would notice a fault before that.
-func (h *LocalHolder) AwaitConfirmation(ctx context.Context) {
-	h.AwaitConfirmationAfter(ctx, h.Lease.Until())
-}
-
-// AwaitConfirmationAfter waits until the server has confirmed the lease since it was good until then.
-func (h *LocalHolder) AwaitConfirmationAfter(ctx context.Context, granted time.Time) {
+// AwaitConfirmation waits until the server has confirmed the lease once more since it was good until then. A holder of the Redis lock asks
+// for that when it begins to listen, a moment after the grant. It would notice a fault before that.
+func (h *LocalHolder) AwaitConfirmation(ctx context.Context, granted time.Time) {
 	h.t.Must(servers.Until(ctx, func(context.Context) error {
 		if err := h.Lease.Context().Err(); err != nil {
 			return servers.Permanent{Err: fmt.Errorf("%s has not confirmed its lease, which has ended: %w", h.Name, err)}
