@@ -125,12 +125,6 @@ func (c *Client) TryUpdate(ctx context.Context, r *Resource) {
 	}
 }
 
-// Note records a remark about the client.
-func (c *Client) Note(text string) { c.t.Note(c.Name, text) }
-
-// Mark records a note of this client that code finds.
-func (c *Client) Mark(m history.Mark) { c.t.Mark(c.Name, m) }
-
 // Release releases the lock. An error ends the trial.
 func (h *LocalHolder) Release(ctx context.Context) { h.t.Must(h.TryRelease(ctx)) }
 

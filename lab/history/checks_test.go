@@ -98,22 +98,6 @@ func TestCounter(t *testing.T) {
 	})
 }
 
-func TestLate(t *testing.T) {
-	testCheck(t, history.Late, []checkCase{
-		{"in order", "A grant lock\nA write n 1\nB grant lock\nB write n 2", ""},
-		{"the successor has not written yet", "A grant lock\nB grant lock\nA write n 1\nB write n 2", ""},
-		{"late", "A grant lock\nB grant lock\nB write n 1\nA write n 1", "A wrote 1 after its successor B had written 1 [1 2 3 4]"},
-		{"twice by one holder", "A grant lock\nA write n 1\nA write n 2", ""},
-		{"late and refused", "A grant lock\nB grant lock\nB write n 1\nA stale n 1", ""},
-		{
-			"late twice", "A grant lock\nB grant lock\nB write n 1\nA write n 1\nA write n 2",
-			"A wrote 1 after its successor B had written 1 [1 2 3 4]; A wrote 2 after its successor B had written 1 [1 2 3 5]",
-		},
-		{"elsewhere", "A grant lock\nB grant lock\nB write n 1\nA write m 1", ""},
-		{"without a lock", "A write n 1\nB grant lock\nB write n 2\nA write n 3", ""},
-	})
-}
-
 func TestWinnersAndNoted(t *testing.T) {
 	testCheck(t, history.Winners, []checkCase{
 		{"no winner", "A request lock", ""},

@@ -61,32 +61,6 @@ func withRead(last map[string]Event, write Event) []int {
 
 func tail(seqs []int) []int { return seqs[max(0, len(seqs)-10):] }
 
-// Late finds writes that came after a write of a later holder: nobody noticed a pause or a lost lease.
-func Late(events []Event) (found []Violation) {
-	granted := make(map[string]Event) // by owner
-	newest := make(map[string]Event)  // by key: the write whose owner was granted last
-	for _, e := range events {
-		switch e.Kind {
-		case Grant:
-			granted[e.Owner] = e
-		case Write:
-			mine, known := granted[e.Owner]
-			if !known {
-				continue
-			}
-			if w, ok := newest[e.Key]; ok && granted[w.Owner].Seq > mine.Seq {
-				found = append(found, Violation{
-					Key: e.Key, What: fmt.Sprintf("%s wrote %d after its successor %s had written %d", e.Timeline, e.Value, w.Timeline, w.Value),
-					Events: sorted([]int{mine.Seq, granted[w.Owner].Seq, w.Seq, e.Seq}),
-				})
-				continue
-			}
-			newest[e.Key] = e
-		}
-	}
-	return found
-}
-
 // Winners finds keys that more than one client has won.
 func Winners(events []Event) (found []Violation) {
 	first := make(map[string]Event)

@@ -68,7 +68,7 @@ func (h Holder) Overlaps(other Holder) bool {
 func (h Holder) before(other Holder) bool { return !h.Open && h.Ends <= other.Granted }
 
 // Exclusion compares each two holders of a key. The later one must be granted after the earlier one has ended, and with a larger fencing
-// token. That two clients believe that they hold a lock is not yet damage: see [Counter], [Late] and [Winners] for what the resource saw.
+// token. That two clients believe that they hold a lock is not yet damage: see [Counter] and [Winners] for what the resource saw.
 func Exclusion(events []Event) (found []Violation) {
 	holders := Holders(events)
 	for i, earlier := range holders {

@@ -101,7 +101,7 @@ func FuzzDecode(f *testing.F) {
 		if err != nil || !reflect.DeepEqual(again, events) {
 			t.Fatalf("read again: %v", err)
 		}
-		for _, check := range []func([]history.Event) []history.Violation{history.Exclusion, history.Counter, history.Late, history.Winners} {
+		for _, check := range []func([]history.Event) []history.Violation{history.Exclusion, history.Counter, history.Winners} {
 			for _, f := range check(events[:min(len(events), 100)]) {
 				history.Timelines(history.Explain(events, f))
 			}
