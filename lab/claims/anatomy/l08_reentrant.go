@@ -100,7 +100,7 @@ func nonOwnersRelease(ctx context.Context, x reentrants) {
 	before.Release(ctx)
 	x.around(ctx, x.c, func(*clients.LocalHolder) {
 		err := before.Lease.Release(ctx)
-		x.Note(x.b.Name, "releases again: " + clients.Reason(err))
+		x.Note(x.b.Name, "releases again: "+clients.Reason(err))
 		if !errors.Is(err, lockstrategy.ErrNotHeld) {
 			x.Mark(x.b.Name, acceptedRelease)
 		}
