@@ -3,7 +3,6 @@ package lab
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"locklab/lab/history"
 )
@@ -208,25 +207,6 @@ func TestTrialListedTwice(t *testing.T) {
 	r.Variants[1].Trials = append(r.Variants[1].Trials, r.Variants[1].Trials[0])
 	if j := e.Judge(r); j.Verdict != Inconclusive || j.Variants[1].Violations != 1 || !strings.Contains(j.Why, "twice") {
 		t.Errorf("%+v", j)
-	}
-}
-
-// Where the checkers disagree one of them is wrong, and nothing is shown. Here porcupine sees that a counter went back. Our
-// own check does not, because no value was written twice and the end is high enough.
-func TestDisagreementIsInconclusive(t *testing.T) {
-	e, r := judged{}.build()
-	for i, value := range []int64{3, 2, 4} {
-		at := time.Duration(i+1) * time.Millisecond
-		for _, kind := range []history.Kind{history.Read, history.Write} {
-			r.Count++
-			e := history.Event{Seq: r.Count, Variant: "subject", Trial: 1, At: at, Timeline: "A", Owner: "A"}
-			e.Kind, e.Key, e.Value = kind, "n", value
-			r.Events = append(r.Events, e)
-			at += time.Microsecond
-		}
-	}
-	if j := e.Judge(r); j.Verdict != Inconclusive || !strings.Contains(j.Why, "porcupine says") {
-		t.Errorf("%s: %s", j.Verdict, j.Why)
 	}
 }
 

@@ -170,7 +170,7 @@ func TestWhatATrialRecords(t *testing.T) {
 	}
 }
 
-// A mutant is in every client and every database that a trial uses, and sees each event before it is recorded.
+// A mutant is in every client and every database that a trial uses.
 func TestAMutantSeesEverything(t *testing.T) {
 	var commands answersAll
 	var databases []*gorm.DB
@@ -179,23 +179,13 @@ func TestAMutantSeesEverything(t *testing.T) {
 		client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
 		defer client.Close()
 		t.Must(t.Tap(client).Ping(ctx).Err())
-		if t.TapDatabase(db) != db || !t.Unchecked() || !t.Unregistered() {
-			panic("the mutant is not in the trial")
-		}
-		t.Note("A", "as it was")
+		t.TapDatabase(db)
 	})
 	run := Run(t.Context(), e, Options{Trials: 1, Mutant: Mutant{
-		Hook: &commands, Unchecked: true, Unregistered: true,
-		Event:    func(e *history.Event) { e.Text = "changed" },
-		Database: func(db *gorm.DB) { databases = append(databases, db) },
+		Hook: &commands, Database: func(db *gorm.DB) { databases = append(databases, db) },
 	}})
 	if failed := run.Record.Variants[1].Trials[0].Err; failed != "" || len(commands) != 1 || !slices.Equal(databases, []*gorm.DB{db}) {
 		t.Errorf("%s: it saw %q and the databases %v", failed, commands, databases)
-	}
-	for _, e := range run.Record.Events {
-		if e.Text != "changed" {
-			t.Errorf("the record has %s", e)
-		}
 	}
 }
 

@@ -21,12 +21,7 @@ import (
 
 // Mutant takes something out of the lab: then some verdict must change, or no experiment needs it. For tests.
 type Mutant struct {
-	Hook      redis.Hook           // in every client of a lock
-	Event     func(*history.Event) // before it is recorded
-	Unchecked bool                 // resources do not check fencing tokens
-
-	Unregistered bool // resources check fencing tokens at the write only
-
+	Hook     redis.Hook     // in every client of a lock
 	Database func(*gorm.DB) // in every instance of the shop
 }
 
@@ -59,9 +54,6 @@ func (t *Trial) InContainers() bool { return t.checkout != "" }
 // Record adds e to the history.
 func (t *Trial) Record(e history.Event) {
 	e.Variant, e.Trial = t.variant, t.Number
-	if t.mutant.Event != nil {
-		t.mutant.Event(&e)
-	}
 	t.recorder.Add(e)
 }
 
@@ -80,12 +72,6 @@ func (t *Trial) TapDatabase(db *gorm.DB) *gorm.DB {
 	}
 	return db
 }
-
-// Unchecked reports whether resources check no fencing token in this run, although a variant says that they do.
-func (t *Trial) Unchecked() bool { return t.mutant.Unchecked }
-
-// Unregistered reports whether resources register no fencing token at the read in this run.
-func (t *Trial) Unregistered() bool { return t.mutant.Unregistered }
 
 // Mark records a note that code finds: a check by [history.Noted].
 func (t *Trial) Mark(timeline string, m history.Mark) {

@@ -125,12 +125,6 @@ func (c *Client) TryUpdate(ctx context.Context, r *Resource) {
 	}
 }
 
-// Note records a remark about the client.
-func (c *Client) Note(text string) { c.t.Note(c.Name, text) }
-
-// Mark records a note of this client that code finds.
-func (c *Client) Mark(m history.Mark) { c.t.Mark(c.Name, m) }
-
 // Release releases the lock. An error ends the trial.
 func (h *LocalHolder) Release(ctx context.Context) { h.t.Must(h.TryRelease(ctx)) }
 
@@ -189,14 +183,9 @@ func (h *LocalHolder) Relies() bool {
 	}
 }
 
-// AwaitConfirmation waits until the server has confirmed the lease once more. A holder of the Redis lock asks for that when
-// it begins to listen, a moment after the grant. It would notice a fault before that.
-func (h *LocalHolder) AwaitConfirmation(ctx context.Context) {
-	h.AwaitConfirmationAfter(ctx, h.Lease.Until())
-}
-
-// AwaitConfirmationAfter waits until the server has confirmed the lease since it was good until then.
-func (h *LocalHolder) AwaitConfirmationAfter(ctx context.Context, granted time.Time) {
+// AwaitConfirmation waits until the server has confirmed the lease once more since it was good until then. A holder of the Redis lock asks
+// for that when it begins to listen, a moment after the grant. It would notice a fault before that.
+func (h *LocalHolder) AwaitConfirmation(ctx context.Context, granted time.Time) {
 	h.t.Must(servers.Until(ctx, func(context.Context) error {
 		if err := h.Lease.Context().Err(); err != nil {
 			return servers.Permanent{Err: fmt.Errorf("%s has not confirmed its lease, which has ended: %w", h.Name, err)}

@@ -83,7 +83,7 @@ func OnSingle(fault Fault) lab.Scenario {
 		node := servers.Nodes[0]
 		s := NewSuccession(t)
 		a := s.Come(ctx, RedisLock(t, "A", Connect(ctx, t, servers), LongLease))
-		a.AwaitConfirmation(ctx)
+		a.AwaitConfirmation(ctx, a.Lease.Until())
 		fault(ctx, t, node)
 		s.Come(ctx, RedisLock(t, "B", Connect(ctx, t, servers.At(node.Addr)), LongLease))
 		s.Finish(ctx)

@@ -1,44 +1,45 @@
-package history
+package history_test
 
 import (
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
+
+	"locklab/lab/history"
+	"locklab/lab/testenv/script"
 )
 
 func TestHolders(t *testing.T) {
 	ms := time.Millisecond
 	for _, c := range []struct {
 		name, history string
-		want          []Holder
+		want          []history.Holder
 	}{
 		{"nothing", "", nil},
 		{"refused", "A request lock\nA refuse lock", nil},
-		{"requested, held, released", "A request lock\nA grant lock\nA release lock\nA released lock", []Holder{
+		{"requested, held, released", "A request lock\nA grant lock\nA release lock\nA released lock", []history.Holder{
 			{Key: "lock", Owner: "A", Timeline: "A", Requested: ms, Granted: 2 * ms, Ends: 3 * ms, Ended: 4 * ms, Seqs: []int{1, 2, 3, 4}},
 		}},
-		{"the request is not recorded", "A grant lock\nA release lock", []Holder{
+		{"the request is not recorded", "A grant lock\nA release lock", []history.Holder{
 			{Key: "lock", Owner: "A", Timeline: "A", Requested: ms, Granted: ms, Ends: 2 * ms, Ended: 2 * ms, Seqs: []int{1, 2}},
 		}},
-		{"dead", "A grant lock\nA die", []Holder{
+		{"dead", "A grant lock\nA die", []history.Holder{
 			{Key: "lock", Owner: "A", Timeline: "A", Requested: ms, Granted: ms, Ends: 2 * ms, Ended: 2 * ms, Seqs: []int{1, 2}},
 		}},
-		{"lost, and released nevertheless", "A grant lock\nA lose lock\nA release lock\nA released lock", []Holder{
+		{"lost, and released nevertheless", "A grant lock\nA lose lock\nA release lock\nA released lock", []history.Holder{
 			{Key: "lock", Owner: "A", Timeline: "A", Requested: ms, Granted: ms, Ends: 2 * ms, Ended: 4 * ms, Seqs: []int{1, 2, 3, 4}},
 		}},
-		{"for ever, and a release of nothing", "A grant lock\nB release lock\nB released lock", []Holder{
+		{"for ever, and a release of nothing", "A grant lock\nB release lock\nB released lock", []history.Holder{
 			{Key: "lock", Owner: "A", Timeline: "A", Requested: ms, Granted: ms, Open: true, Seqs: []int{1}},
 		}},
-		{"twice, each attempt by itself", "A/1 grant lock\nA/1 release lock\nA/2 grant lock", []Holder{
+		{"twice, each attempt by itself", "A/1 grant lock\nA/1 release lock\nA/2 grant lock", []history.Holder{
 			{Key: "lock", Owner: "A1", Timeline: "A", Requested: ms, Granted: ms, Ends: 2 * ms, Ended: 2 * ms, Seqs: []int{1, 2}},
 			{Key: "lock", Owner: "A2", Timeline: "A", Requested: 3 * ms, Granted: 3 * ms, Open: true, Seqs: []int{3}},
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := Holders(script(t, c.history)); fmt.Sprint(got) != fmt.Sprint(c.want) {
+			if got := history.Holders(script.Events(t, c.history)); fmt.Sprint(got) != fmt.Sprint(c.want) {
 				t.Errorf("got  %+v\nwant %+v", got, c.want)
 			}
 		})
@@ -62,9 +63,9 @@ func TestOverlaps(t *testing.T) {
 			"A and B both held lock [1 2]; A and C both held lock [1 3]; B and C both held lock [2 3]",
 		},
 	}
-	testCheck(t, Exclusion, cases)
+	testCheck(t, history.Exclusion, cases)
 	for _, c := range cases {
-		if all := Holders(script(t, c.history)); len(all) > 1 {
+		if all := history.Holders(script.Events(t, c.history)); len(all) > 1 {
 			if a, b := all[0], all[1]; a.Overlaps(b) != (c.want != "") || b.Overlaps(a) != (c.want != "") {
 				t.Errorf("%s: the two overlap: %v", c.name, a.Overlaps(b))
 			}
@@ -72,23 +73,12 @@ func TestOverlaps(t *testing.T) {
 	}
 }
 
-// A fault excuses the two sessions that it may have ended: not those that began after it, nor those that overlapped before it.
-func TestAFaultExcusesWhatItMayHaveEnded(t *testing.T) {
-	const both = "A and B both held k [%s]"
-	testCheck(t, Exclusion, []checkCase{
-		{"between the grants", "A request k\nA grant k\nserver fault k\nserver heal k\nB request k\nB grant k", ""},
-		{"while it lasts", "server fault k\nA request k\nA grant k\nB request k\nB grant k", ""},
-		{"before both", "server fault k\nserver heal k\nA request k\nA grant k\nB request k\nB grant k", fmt.Sprintf(both, "3 4 5 6")},
-		{"after both", "A request k\nA grant k\nB request k\nB grant k\nserver fault k\nserver heal k", fmt.Sprintf(both, "1 2 3 4")},
-	})
-}
-
 func TestCounter(t *testing.T) {
 	all12 := ""
 	for n := range 12 {
 		all12 += fmt.Sprintf("A write n %d\n", n+1)
 	}
-	testCheck(t, Counter, []checkCase{
+	testCheck(t, history.Counter, []checkCase{
 		{"nothing", "", ""},
 		{"all are there", "A read n 0\nA write n 1\nB read n 1\nB write n 2\nredis final n 2", ""},
 		{"more than was confirmed", "A write n 1\nredis final n 2", ""},
@@ -108,30 +98,16 @@ func TestCounter(t *testing.T) {
 	})
 }
 
-func TestLate(t *testing.T) {
-	testCheck(t, Late, []checkCase{
-		{"in order", "A grant lock\nA write n 1\nB grant lock\nB write n 2", ""},
-		{"the successor has not written yet", "A grant lock\nB grant lock\nA write n 1\nB write n 2", ""},
-		{"late", "A grant lock\nB grant lock\nB write n 1\nA write n 1", "A wrote 1 after its successor B had written 1 [1 2 3 4]"},
-		{"twice by one holder", "A grant lock\nA write n 1\nA write n 2", ""},
-		{"late and refused", "A grant lock\nB grant lock\nB write n 1\nA stale n 1", ""},
-		{
-			"late twice", "A grant lock\nB grant lock\nB write n 1\nA write n 1\nA write n 2",
-			"A wrote 1 after its successor B had written 1 [1 2 3 4]; A wrote 2 after its successor B had written 1 [1 2 3 5]",
-		},
-		{"elsewhere", "A grant lock\nB grant lock\nB write n 1\nA write m 1", ""},
-		{"without a lock", "A write n 1\nB grant lock\nB write n 2\nA write n 3", ""},
-	})
-}
-
 func TestWinnersAndNoted(t *testing.T) {
-	testCheck(t, Winners, []checkCase{
+	testCheck(t, history.Winners, []checkCase{
 		{"no winner", "A request lock", ""},
 		{"one each", "A win one\nB win two", ""},
 		{"two tries", "A request order\nB request order\nA win order\nB refuse order", ""},
 		{"two", "A win order\nB win order\nC win order", "A and B both won order [1 2]; A and C both won order [1 3]"},
 	})
-	noted := func(events []Event) []Violation { return Noted(events, Mark{Name: "it stays"}) }
+	noted := func(events []history.Event) []history.Violation {
+		return history.Noted(events, history.Mark{Name: "it stays"})
+	}
 	testCheck(t, noted, []checkCase{
 		{"other words", "redis note: it goes", ""},
 		{"other kinds", "redis fault: it stays", ""},
@@ -139,85 +115,23 @@ func TestWinnersAndNoted(t *testing.T) {
 	})
 }
 
-func TestAgree(t *testing.T) {
-	overlap := func([]Event) []Violation { return []Violation{{Key: "lock", What: "A and B both held lock"}} }
-	const says = "lock: porcupine accepts the history, but A and B both held lock"
-	if err := agree(script(t, "A grant lock\nA release lock\nB grant lock"), overlap, Counter); err == nil || err.Error() != says {
-		t.Errorf("a check that finds what is not there: %v", err)
-	}
-	no := func([]Event) []Violation { return nil }
-	for _, c := range []struct{ name, history, says string }{
-		{"nothing", "", ""},
-		{"two holders", "A grant lock\nB grant lock", "lock: porcupine rejects the history"},
-		{"a value twice", "A read n 0\nB read n 0\nA write n 1\nB write n 1", "porcupine says that no update is lost: false"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			if err := Agree(script(t, c.history)); err != nil {
-				t.Error(err)
-			}
-			err := agree(script(t, c.history), no, no)
-			if (err == nil) != (c.says == "") || err != nil && !strings.HasPrefix(err.Error(), c.says) {
-				t.Errorf("a check that finds nothing: %v, want %q", err, c.says)
-			}
-		})
-	}
-}
-
-// Many values that are written twice have one answer, and soon: one of them is enough. All of them have 2 to the power of 40 orders.
-func TestAgreeOnManyValuesThatAreWrittenTwice(t *testing.T) {
-	var text strings.Builder
-	for n := range 80 {
-		fmt.Fprintf(&text, "A/%d read n %d\n", n, n/2)
-	}
-	for n := range 80 {
-		fmt.Fprintf(&text, "A/%d write n %d\n", n, n/2+1)
-	}
-	if err := Agree(script(t, text.String())); err != nil {
-		t.Error(err)
-	}
-}
-
-// A counter that goes back, although each value is written once, is a disagreement: our check does not see it.
-func TestAgreeOnACounterThatGoesBack(t *testing.T) {
-	back := script(t, "A read n 0\nA write n 2\nB read n 0\nB write n 1")
-	if err := Agree(back); len(Counter(back)) != 0 || err == nil || !strings.Contains(err.Error(), "our own check finds 0") {
-		t.Errorf("got %v", err)
-	}
-	unread := script(t, "A write n 2\nB write n 1")                         // B's write may have begun before A's
-	beside := script(t, "A read n 0\nB read n 0\nA write n 2\nB write n 1") // here B's write may have come first
-	if err := errors.Join(Agree(unread), Agree(beside)); err != nil {
-		t.Error(err)
-	}
-}
-
-// A history from an unknown source may have any times. The check does not panic because of them, and reports a disagreement.
-func TestAgreeOnTimesThatMakeNoSense(t *testing.T) {
-	events := script(t, "A request lock\nA grant lock\nA read n 0\nA write n 1\nA release lock\nB grant lock\nB read n 1\nB write n 2")
-	for i := range events {
-		events[i].At = -events[i].At
-	}
-	if err := Agree(events); err == nil || !strings.Contains(err.Error(), "our own check finds 0") {
-		t.Errorf("got %v", err)
-	}
-}
-
 // An event is of a trial by the name of its variant and by its number.
 func TestTheEventsOfATrial(t *testing.T) {
-	all := []Event{
+	all := []history.Event{
 		{Seq: 1, Variant: "v", Trial: 1}, {Seq: 2, Variant: "w", Trial: 1}, {Seq: 3, Variant: "v", Trial: 2}, {Seq: 4, Variant: "v", Trial: 1},
 	}
-	if got := seqs(Of(all, "v", 1)); !slices.Equal(got, []int{1, 4}) {
+	if got := seqs(history.Of(all, "v", 1)); !slices.Equal(got, []int{1, 4}) {
 		t.Errorf("the first trial of v has the events %v", got)
 	}
 }
 
 // A timeline shows each event in a few words.
 func TestAnEventInAFewWords(t *testing.T) {
-	for want, e := range map[string]Event{
-		"5 ms until the grant": {Kind: Measure, Value: 5, Unit: "ms", Name: "until the grant"},
-		"5 updates lost":       {Kind: Measure, Value: 5, Name: "updates lost"}, "stale 3 token 1": {Kind: Stale, Value: 3, Token: 1},
-		"stale read": {Kind: Stale, Value: 3, Name: RefusedRead}, "refuse " + Taken: {Kind: Refuse, Text: Taken},
-		"✗ cut": {Kind: Fault, Text: "cut"}, "✓ mended": {Kind: Heal, Text: "mended"},
+	for want, e := range map[string]history.Event{
+		"5 ms until the grant": {Kind: history.Measure, Value: 5, Unit: "ms", Name: "until the grant"},
+		"5 updates lost":       {Kind: history.Measure, Value: 5, Name: "updates lost"}, "stale 3 token 1": {Kind: history.Stale, Value: 3, Token: 1},
+		"stale read": {Kind: history.Stale, Value: 3, Name: history.RefusedRead}, "refuse " + history.Taken: {Kind: history.Refuse, Text: history.Taken},
+		"✗ cut": {Kind: history.Fault, Text: "cut"}, "✓ mended": {Kind: history.Heal, Text: "mended"},
 	} {
 		if got := e.Summary(); got != want {
 			t.Errorf("%q, want %q", got, want)
@@ -227,20 +141,20 @@ func TestAnEventInAFewWords(t *testing.T) {
 
 // A mark is found by its name, whatever its words have become. An event that was saved before it had a name has it as its text.
 func TestAMarkIsFoundByItsName(t *testing.T) {
-	before, reworded := Mark{Name: "it stays"}, Mark{Name: "it stays", Words: "it remains"}
+	before, reworded := history.Mark{Name: "it stays"}, history.Mark{Name: "it stays", Words: "it remains"}
 	for name, c := range map[string]struct {
-		e  Event
+		e  history.Event
 		in bool
 	}{
-		"its own event": {reworded.On(Event{Kind: Note}), true}, "saved with other words": {before.On(Event{Kind: Note}), true},
-		"saved without a name": {Event{Text: "it stays"}, true}, "another name": {Event{Name: "it goes", Text: "it stays"}, false},
-		"the words alone": {Event{Text: "it remains"}, false}, "nothing": {Event{}, false},
+		"its own event": {reworded.On(history.Event{Kind: history.Note}), true}, "saved with other words": {before.On(history.Event{Kind: history.Note}), true},
+		"saved without a name": {history.Event{Text: "it stays"}, true}, "another name": {history.Event{Name: "it goes", Text: "it stays"}, false},
+		"the words alone": {history.Event{Text: "it remains"}, false}, "nothing": {history.Event{}, false},
 	} {
 		if reworded.In(c.e) != c.in {
 			t.Errorf("%s: %t, want %t", name, !c.in, c.in)
 		}
 	}
-	if e := reworded.On(Event{}); e.Text != "it remains" || before.On(Event{}).Text != "it stays" {
-		t.Errorf("people read %q and %q", e.Text, before.On(Event{}).Text)
+	if e := reworded.On(history.Event{}); e.Text != "it remains" || before.On(history.Event{}).Text != "it stays" {
+		t.Errorf("people read %q and %q", e.Text, before.On(history.Event{}).Text)
 	}
 }

@@ -2,11 +2,9 @@
 //
 // A history is a list of events. They say which client requested a key, held it and released it. They say what the resource
 // behind the lock saw, and which faults there were. Beliefs (a client holds the lock) stand beside effects (what the resource
-// stores). The experiments judge by effects where there are some; the model check of the Redis lock judges by the
-// promises in [Check]. Every check is a pure function of the events.
+// stores). The experiments judge by effects where there are some. Every check is a pure function of the events.
 //
-// What is NOT guaranteed: the true order of events of two processes while somebody sets the machine's clock. What is NOT
-// checked: a process that does not run, because its lease's context cannot end in time.
+// What is NOT guaranteed: the true order of events of two processes while somebody sets the machine's clock.
 package history
 
 import (
@@ -49,9 +47,7 @@ const (
 
 // Faults and everything else.
 const (
-	// Fault: something was broken, with the proof. With a key: the server may forget the grant of that key, at one
-	// moment from here to the Heal of the same owner. Without a key it excuses no overlap.
-	Fault   Kind = "fault"
+	Fault   Kind = "fault"   // something was broken, with the proof
 	Heal    Kind = "heal"    // the fault is over
 	Left    Kind = "left"    // the server stores a lock that no client holds
 	Command Kind = "command" // one command to a server, and its reply
@@ -78,7 +74,7 @@ type Event struct {
 	Proof    string        `json:"proof,omitempty"` // of a fault: the observation that shows it
 }
 
-// Why a lock was refused, lost, or not released: the texts of Refuse, Lose and Released that [Check] reads.
+// Why a lock was refused, lost, or not released: the texts of Refuse, Lose and Released that code reads.
 const (
 	Taken       = "another client holds it"
 	Expired     = "its lease ended"
@@ -90,11 +86,8 @@ const (
 	Canceled    = "canceled"
 )
 
-// The names of events. [Check] reads the first three.
+// The names of events.
 const (
-	Unbounded    = "unbounded"      // a Request waits as long as it takes
-	Explicit     = "explicit"       // the lease of a Request is not renewed
-	LateRequest  = "late request"   // a Fault: a request arrives after its sender timed out
 	TimePasses   = "time passes"    // a Note: a moment of a trial without a clock ends
 	RefusedRead  = "refused read"   // a Stale is a read
 	RefusedAll   = "refused answer" // a Stale is the answer to a whole request: what it would have written is not known
@@ -161,6 +154,15 @@ func Of(events []Event, variant string, trial int) (all []Event) {
 	}
 	return all
 }
+
+// Promise is something that a lock promises.
+type Promise string
+
+// The promises that [Exclusion] checks.
+const (
+	MutualExclusion Promise = "mutual exclusion" // one holder at a time
+	GrowingTokens   Promise = "growing tokens"   // fencing tokens grow from holder to holder
+)
 
 // Violation is something that must not happen, and the numbers of the events that show it.
 type Violation struct {

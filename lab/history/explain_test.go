@@ -1,12 +1,15 @@
-package history
+package history_test
 
 import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"locklab/lab/history"
+	"locklab/lab/testenv/script"
 )
 
-func seqs(events []Event) (all []int) {
+func seqs(events []history.Event) (all []int) {
 	for _, e := range events {
 		all = append(all, e.Seq)
 	}
@@ -56,7 +59,7 @@ func TestExplain(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := seqs(Explain(script(t, c.history), Violation{Events: c.finding}))
+			got := seqs(history.Explain(script.Events(t, c.history), history.Violation{Events: c.finding}))
 			if fmt.Sprint(got) != fmt.Sprint(c.want) {
 				t.Errorf("got %v, want %v", got, c.want)
 			}
@@ -66,20 +69,20 @@ func TestExplain(t *testing.T) {
 
 // An owner has one grant, or one request, in an explanation: the newest before its first event.
 func TestExplainShowsOneGrantOfAnOwner(t *testing.T) {
-	events := script(t, "A request lock\nA note: x\nA grant lock\nA write n 1")
-	if got := seqs(Explain(events, Violation{Events: []int{2, 4}})); fmt.Sprint(got) != "[1 2 4]" {
+	events := script.Events(t, "A request lock\nA note: x\nA grant lock\nA write n 1")
+	if got := seqs(history.Explain(events, history.Violation{Events: []int{2, 4}})); fmt.Sprint(got) != "[1 2 4]" {
 		t.Errorf("it shows %v", got)
 	}
 }
 
 // A command and its effect on the resource say the same, if the effect is the client's next event.
 func TestACommandAndItsEffect(t *testing.T) {
-	for history, want := range map[string]bool{
+	for text, want := range map[string]bool{
 		"A command: GET\nA read n 0": true, "A command: SET\nA write n 1": true, "A command: SET\nA note: x": false,
 		"A command: SET\nB write n 1": false, "A command: SET": false, "A read n 0\nA write n 1": false,
 	} {
-		if got := EffectFollows(script(t, history)); got != want {
-			t.Errorf("%q: %v, want %v", history, got, want)
+		if got := history.EffectFollows(script.Events(t, text)); got != want {
+			t.Errorf("%q: %v, want %v", text, got, want)
 		}
 	}
 }
@@ -90,8 +93,8 @@ func TestExplainAddsGrantsUpToTwelveEvents(t *testing.T) {
 	for n, want := range []int{2, 4, 6, 8, 10, 12, 7} {
 		own = append(own, 2*n+2)
 		text += fmt.Sprintf("A/%d grant lock\nA/%[1]d write n %[1]d\n", n)
-		events := script(t, text)
-		if slice := Explain(events, Violation{Events: own}); len(slice) != want {
+		events := script.Events(t, text)
+		if slice := history.Explain(events, history.Violation{Events: own}); len(slice) != want {
 			t.Errorf("%d events are explained by %d", n+1, len(slice))
 		}
 	}
@@ -105,18 +108,18 @@ func TestExplainIsShort(t *testing.T) {
 		fmt.Fprintf(&text, "A/%d command: x\nA/%[1]d grant lock\nA/%[1]d write n %[1]d\nredis fault: cut\nA/%[1]d release lock\n", n)
 		own = append(own, 5*n+3)
 	}
-	events := script(t, text.String())
+	events := script.Events(t, text.String())
 	for n := 1; n <= len(own); n++ {
-		slice := seqs(Explain(events, Violation{Events: own[:n]}))
+		slice := seqs(history.Explain(events, history.Violation{Events: own[:n]}))
 		if len(slice) > 12 || len(slice) < min(n, 12) || slice[len(slice)-1] < own[n-1] {
 			t.Fatalf("%d events are explained by %v", n, slice)
 		}
 	}
-	faults := script(t, strings.Repeat("redis fault: cut\n", 20))
-	if slice := seqs(Explain(faults, Violation{Events: []int{20}})); len(slice) != 12 {
+	faults := script.Events(t, strings.Repeat("redis fault: cut\n", 20))
+	if slice := seqs(history.Explain(faults, history.Violation{Events: []int{20}})); len(slice) != 12 {
 		t.Errorf("one fault after others is explained by %v", slice)
 	}
-	if slice := seqs(Explain(events, Violation{Events: []int{3, 248}})); len(slice) != 12 {
+	if slice := seqs(history.Explain(events, history.Violation{Events: []int{3, 248}})); len(slice) != 12 {
 		t.Errorf("two events far apart are explained by %v", slice)
 	}
 }

@@ -1,14 +1,18 @@
-package history
+package history_test
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
+
+	"locklab/lab/history"
+	"locklab/lab/testenv/script"
 )
 
 func TestTimelines(t *testing.T) {
-	events := script(t, "A grant lock\nredis fault: killed\nB write n 7\nA lose lock: gone")
+	events := script.Events(t, "A grant lock\nredis fault: killed\nB write n 7\nA lose lock: gone")
 	events[0].Token = 3
 	const want = `       ms │ A             │ redis    │ B
       0.0 │ grant token 3 │          │
@@ -16,23 +20,23 @@ func TestTimelines(t *testing.T) {
       2.0 │               │          │ write 7
       3.0 │ lose gone     │          │
 `
-	if got := Timelines(events); got != want {
+	if got := history.Timelines(events); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	named := Timelines(script(t, "a-long-name note: x\nB note: y"))
+	named := history.Timelines(script.Events(t, "a-long-name note: x\nB note: y"))
 	if first, _, _ := strings.Cut(named, "\n"); first != "       ms │ a-long-name │ B" {
 		t.Errorf("the names are %q", first)
 	}
-	if got := Timelines(nil); got != "       ms\n" {
+	if got := history.Timelines(nil); got != "       ms\n" {
 		t.Errorf("of nothing it is %q", got)
 	}
 }
 
 // Long tokens are counted, in texts as well; short ones stay. The events themselves do not change.
 func TestRelative(t *testing.T) {
-	events := script(t, "A command: acquire.lua → [1795336135749408 0]\nA grant lock\nB grant lock\nB note: 17953361357494081")
+	events := script.Events(t, "A command: acquire.lua → [1795336135749408 0]\nA grant lock\nB grant lock\nB note: 17953361357494081")
 	events[1].Token, events[2].Token = 1795336135749408, 17953361357494081
-	got := Relative(events)
+	got := history.Relative(events)
 	if got[0].At != 0 || got[3].At != 3*time.Millisecond || got[0].Text != "acquire.lua → [1 0]" ||
 		got[1].Token != 1 || got[2].Token != 2 || got[3].Text != "2" {
 		t.Errorf("got %+v", got)
@@ -41,29 +45,29 @@ func TestRelative(t *testing.T) {
 		t.Errorf("the events have changed: %+v", events)
 	}
 	events[1].Token, events[2].Token = events[2].Token, events[1].Token
-	if got := Relative(events); got[1].Token != 2 || got[2].Token != 1 {
+	if got := history.Relative(events); got[1].Token != 2 || got[2].Token != 1 {
 		t.Errorf("a larger token before a smaller one: %d and %d", got[1].Token, got[2].Token)
 	}
 	events[1].Token, events[2].Token = 1, events[1].Token
-	if got := Relative(events); got[1].Token != 1 || got[2].Token != 2 {
+	if got := history.Relative(events); got[1].Token != 1 || got[2].Token != 2 {
 		t.Errorf("the token 1 and a long one are %d and %d", got[1].Token, got[2].Token)
 	}
 	for token, want := range map[uint64]uint64{999_999: 999_999, 1_000_000: 1} {
 		events[1].Token, events[2].Token = token, 0
-		if got := Relative(events); got[1].Token != want || got[2].Token != 0 {
+		if got := history.Relative(events); got[1].Token != want || got[2].Token != 0 {
 			t.Errorf("%d is %d, and no token is %d", token, got[1].Token, got[2].Token)
 		}
 	}
 	events[1].Token, events[2].Token = 5, 7
-	if got := Relative(events); got[1].Token != 5 || got[2].Token != 7 {
+	if got := history.Relative(events); got[1].Token != 5 || got[2].Token != 7 {
 		t.Errorf("short tokens are %d and %d", got[1].Token, got[2].Token)
 	}
 }
 
 // A time is in milliseconds, also after minutes.
 func TestALateEventHasItsTime(t *testing.T) {
-	events := []Event{{Timeline: "A", Kind: Note}, {Timeline: "A", Kind: Note, At: 10*time.Minute + 40*time.Microsecond}}
-	if text := Timelines(events); !strings.Contains(text, " 600000.0 ") {
+	events := []history.Event{{Timeline: "A", Kind: history.Note}, {Timeline: "A", Kind: history.Note, At: 10*time.Minute + 40*time.Microsecond}}
+	if text := history.Timelines(events); !strings.Contains(text, " 600000.0 ") {
 		t.Errorf("got\n%s", text)
 	}
 }
@@ -74,7 +78,7 @@ func TestWrap(t *testing.T) {
 		"one two": "one|two", "one  two": "one |two", "onetwothree": "onetw|othre|e", " longword": " long|word",
 		"a bc de": "a bc|de", "a bcdefg": "a|bcdef|g", "": "",
 	} {
-		if got := strings.Join(Wrap(text, 5), "|"); got != want {
+		if got := strings.Join(history.Wrap(text, 5), "|"); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
@@ -84,15 +88,15 @@ func TestWrap(t *testing.T) {
 func TestTimelinesAreNarrow(t *testing.T) {
 	const words = "one two three four five six seven eight nine ten eleven twelve"
 	for n := 1; n <= 30; n++ {
-		var events []Event
+		var events []history.Event
 		for i := range n {
-			events = append(events, Event{Timeline: fmt.Sprintf("client-%d", i), Kind: Note, Text: words + strings.Repeat("x", 130)})
+			events = append(events, history.Event{Timeline: fmt.Sprintf("client-%d", i), Kind: history.Note, Text: words + strings.Repeat("x", 130)})
 		}
-		text, full := Timelines(events), false
+		text, full := history.Timelines(events), false
 		for _, line := range strings.Split(text, "\n") {
-			if got := length(line); got > Columns {
+			if got := utf8.RuneCountInString(line); got > history.Columns {
 				t.Fatalf("%d timelines: %d columns: %s", n, got, line)
-			} else if got == Columns {
+			} else if got == history.Columns {
 				full = true
 			}
 		}
@@ -100,7 +104,7 @@ func TestTimelinesAreNarrow(t *testing.T) {
 			t.Errorf("%d timelines, and no line is as wide as it may be:\n%s", n, text)
 		}
 		first, _, _ := strings.Cut(text, "\n")
-		fits := timeWidth+n*(length(between)+12) <= Columns // a column has 12 letters or more
+		fits := 9+n*(3+12) <= history.Columns // beside the times, a column has 12 letters or more and a line before it
 		if beside := strings.Count(first, "client-") == n; beside != fits {
 			t.Fatalf("%d timelines: they stand beside each other: %v\n%s", n, beside, text)
 		}

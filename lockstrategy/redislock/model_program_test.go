@@ -14,7 +14,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"locklab/lab/history"
+	"locklab/lab/testenv/lockmodel"
 	"locklab/lockstrategy"
 	"locklab/lockstrategy/localqueue"
 )
@@ -34,7 +34,7 @@ type script []turn
 type turn struct {
 	pause   time.Duration // before it
 	key     string
-	name    string // of the request: history.Unbounded, history.Explicit or none
+	name    string // of the request: lockmodel.Unbounded, lockmodel.Explicit or none
 	note    string // how it is asked for
 	options []lockstrategy.Option
 	cancel  time.Duration // the wait is canceled after this; 0: it is not
@@ -54,7 +54,7 @@ const (
 	cut       deed = "cut"
 	lost      deed = "an answer lost"
 	slow      deed = "slow answers"
-	late      deed = history.LateRequest
+	late      deed = lockmodel.LateRequest
 )
 
 // fault is one thing that goes wrong.
@@ -108,15 +108,15 @@ func (p *program) turn(rng *rand.Rand, keys []string) turn {
 	case 1:
 		t.note, t.options = fmt.Sprintf("within %s", d), []lockstrategy.Option{lockstrategy.WaitAtMost(d)}
 	case 2:
-		t.name, t.note, t.options = history.Explicit, "lease of "+d.String(), []lockstrategy.Option{lockstrategy.LeaseFor(d)}
+		t.name, t.note, t.options = lockmodel.Explicit, "lease of "+d.String(), []lockstrategy.Option{lockstrategy.LeaseFor(d)}
 	case 3:
 		t.note, t.options = fmt.Sprintf("at most %s", d), []lockstrategy.Option{lockstrategy.RenewAtMost(d)}
 	case 4:
 		t.note, t.cancel = fmt.Sprintf("canceled after %s", d), d
 	default:
-		t.name = history.Unbounded
+		t.name = lockmodel.Unbounded
 	}
-	if t.name == history.Explicit {
+	if t.name == lockmodel.Explicit {
 		t.hold = upTo(rng, 2*d)
 	}
 	return t

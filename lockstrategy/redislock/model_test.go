@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"locklab/lab/history"
+	"locklab/lab/testenv/lockmodel"
 	"locklab/lockstrategy"
 	"locklab/lockstrategy/redislock"
 	"locklab/versions"
@@ -63,7 +64,7 @@ func TestModelOfTheProcess(t *testing.T) {
 		events := runModel(t, p, func(b versions.Backends) (*versions.Opened, error) {
 			return versions.Open(versions.NameProcess, b)
 		}, false)
-		if found, err := history.Check(events, 0); err != nil || len(found) > 0 {
+		if found, err := lockmodel.Check(events, 0); err != nil || len(found) > 0 {
 			t.Fatalf("seed %d: %v\n%s", seed, err, explain(found, events))
 		}
 	}
@@ -73,7 +74,7 @@ func TestModelOfTheProcess(t *testing.T) {
 func modelled(t *testing.T, seed uint64, open modelOpen) []history.Event {
 	t.Helper()
 	events, found, err := judged(t, seed, open)
-	if len(found) == 0 && (err == nil || errors.Is(err, history.ErrNothingGranted)) { // there are few of those: see wantEverything
+	if len(found) == 0 && (err == nil || errors.Is(err, lockmodel.ErrNothingGranted)) { // there are few of those: see wantEverything
 		return events
 	}
 	again := 0
@@ -93,7 +94,7 @@ func judged(t *testing.T, seed uint64, open modelOpen) ([]history.Event, []histo
 	defer hung.Stop()
 	p := newProgram(seed, true)
 	events := runModel(t, p, open, true)
-	found, err := history.Check(events, p.Lease)
+	found, err := lockmodel.Check(events, p.Lease)
 	return events, found, err
 }
 
@@ -119,7 +120,7 @@ func TestModelCatchesBrokenLocks(t *testing.T) {
 	want := map[string]history.Promise{
 		"release without compare":      history.MutualExclusion,
 		"acquire without NX":           history.MutualExclusion,
-		"renewal that creates the key": history.Notice,
+		"renewal that creates the key": lockmodel.Notice,
 		"token that does not grow":     history.GrowingTokens,
 	}
 	for _, broken := range redislock.BrokenLocks() {
@@ -135,7 +136,7 @@ func TestModelCatchesBrokenLocks(t *testing.T) {
 			}
 			for seed := uint64(1); seed <= most; seed++ {
 				_, found, err := judged(t, seed, open)
-				if err != nil && !errors.Is(err, history.ErrNothingGranted) {
+				if err != nil && !errors.Is(err, lockmodel.ErrNothingGranted) {
 					t.Fatalf("seed %d: %v", seed, err)
 				}
 				promise := want[broken.Name]
@@ -221,7 +222,7 @@ func (c *tally) wantEverything(t *testing.T, runs int) {
 		"grant", "handed off", "reenter", "refuse: " + history.Taken, "refuse: " + history.Deadline, "refuse: " + history.Canceled,
 		"refuse: " + history.Unavailable, "lose: " + history.Expired, "lose: " + history.Gone, "lose: " + history.Forced,
 		"lose: " + history.Unreachable, "key deleted", "key forgotten with all that belongs to it",
-		"forced unlock", "the server's expiries jump ahead", "cut", "an answer lost", "slow answers", history.LateRequest,
+		"forced unlock", "the server's expiries jump ahead", "cut", "an answer lost", "slow answers", lockmodel.LateRequest,
 	} {
 		if c.counts[what] == 0 {
 			t.Errorf("in no run: %s", what)

@@ -100,9 +100,9 @@ func nonOwnersRelease(ctx context.Context, x reentrants) {
 	before.Release(ctx)
 	x.around(ctx, x.c, func(*clients.LocalHolder) {
 		err := before.Lease.Release(ctx)
-		x.b.Note("releases again: " + clients.Reason(err))
+		x.Note(x.b.Name, "releases again: "+clients.Reason(err))
 		if !errors.Is(err, lockstrategy.ErrNotHeld) {
-			x.b.Mark(acceptedRelease)
+			x.Mark(x.b.Name, acceptedRelease)
 		}
 	})
 }

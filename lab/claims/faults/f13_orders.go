@@ -99,7 +99,7 @@ func driversAt(ctx context.Context, t *lab.Trial, instance string, servers *serv
 			number += contested
 		}
 		guard := clients.RecordedGuard{Guard: lockstrategy.Guard{Strategy: c.Lock, Once: true}, Trial: t, Name: driverName(number, instance)}
-		all[i] = &driver{lock: guard, number: number, instance: instance, checks: checks && !t.Unchecked()}
+		all[i] = &driver{lock: guard, number: number, instance: instance, checks: checks}
 	}
 	return all
 }

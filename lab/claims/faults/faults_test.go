@@ -68,45 +68,26 @@ func TestNodesThatHangAreNotWaitedFor(t *testing.T) {
 	}
 }
 
-// A holder that learns of its loss after the next grant is a violation, unless the lab's own timer was late as well.
-func TestLearnsLate(t *testing.T) {
+// A trial in which a holder learns of its loss after the next grant shows nothing, unless the lab's own timer was late as well.
+func TestLearnedInTime(t *testing.T) {
 	for _, c := range []struct {
 		name       string
 		lose, ours time.Duration // after the grant; of our timer
-		found      int
 		shows      bool
 	}{
-		{"before", -time.Millisecond, 0, 0, true},
-		{"a moment after", tolerance / 2, 0, 0, false},
-		{"far too late", 2 * tolerance, 0, 1, false},
-		{"on a machine that does nothing in time", 2 * tolerance, tolerance, 0, false},
-		{"a moment after, as any timer", tolerance / 2, tolerance / 2, 0, true},
-		{"later than any timer", tolerance / 2, tolerance / 3, 0, false},
+		{"before", -time.Millisecond, 0, true},
+		{"after", time.Millisecond, 0, false},
+		{"after, as any timer", time.Millisecond, time.Millisecond, true},
+		{"later than any timer", 2 * time.Millisecond, time.Millisecond, false},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			grant := history.Event{At: time.Second, Timeline: "B", Kind: history.Grant}
-			lose := history.Event{At: time.Second + c.lose, Timeline: "A", Kind: history.Lose}
-			events := []history.Event{grant, lose}
-			if c.lose < 0 {
-				events = []history.Event{lose, grant}
-			}
-			events = append(events, timerLate.Event("lab", c.ours.Microseconds()))
-			for i := range events {
-				events[i].Seq = i + 1
-			}
-			if found := learnsLate(events); len(found) != c.found {
-				t.Errorf("found %+v", found)
-			}
-			if err := learnedInTime(events); (err == nil) != c.shows {
-				t.Errorf("it shows something: %v, %v", c.shows, err)
-			}
-		})
-	}
-	found := learnsLate([]history.Event{
-		{Seq: 1, Timeline: "B", Kind: history.Grant},
-		{Seq: 2, At: time.Second, Timeline: "A", Kind: history.Lose},
-	})
-	if len(found) > 0 {
-		t.Error("without our own timer nothing is known of the machine")
+		grant := history.Event{Seq: 1, At: time.Second, Timeline: "B", Kind: history.Grant}
+		lose := history.Event{Seq: 2, At: time.Second + c.lose, Timeline: "A", Kind: history.Lose}
+		events := []history.Event{grant, lose, timerLate.Event("lab", c.ours.Microseconds())}
+		if c.lose < 0 {
+			events[0].Seq, events[1].Seq = 2, 1
+		}
+		if err := learnedInTime(events); (err == nil) != c.shows {
+			t.Errorf("%s: it shows something: %v, %v", c.name, c.shows, err)
+		}
 	}
 }

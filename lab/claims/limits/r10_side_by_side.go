@@ -7,6 +7,7 @@ import (
 
 	"locklab/lab"
 	"locklab/lab/claims/services"
+	"locklab/lab/clients"
 	"locklab/lab/history"
 	"locklab/systems/ratelimit"
 )
@@ -33,7 +34,7 @@ var R10 = Experiments.Add(lab.Experiment{
 
 func sideBySide(algorithm string) lab.Scenario {
 	return func(ctx context.Context, t *lab.Trial) {
-		c := services.StartCaller(ctx, t, algorithm, services.SupplierNodes, services.PerMoment)
+		c := services.OpenCaller(t, clients.StartRedis(ctx, t).Node, algorithm, services.SupplierNodes, services.PerMoment)
 		c.Warm(ctx)
 		c.Together(ctx, 4)
 		count := func(kind history.Kind) (n int64) {

@@ -7,6 +7,7 @@ import (
 
 	"locklab/lab"
 	"locklab/lab/claims/services"
+	"locklab/lab/clients"
 	"locklab/lab/history"
 )
 
@@ -29,7 +30,7 @@ var nextWindow = history.Mark{Name: "the window is over"}
 
 func twoWindows(algorithm string) lab.Scenario {
 	return func(ctx context.Context, t *lab.Trial) {
-		c := services.StartCaller(ctx, t, algorithm, services.SupplierNodes, services.PerMinute)
+		c := services.OpenCaller(t, clients.StartRedis(ctx, t).Node, algorithm, services.SupplierNodes, services.PerMinute)
 		for range 2 {
 			c.Together(ctx, 4)
 			c.PassTime(ctx, c.Limit.Window)

@@ -38,7 +38,7 @@ var refusedForEver = history.Mark{Name: "the counter has no expiry, and refuses 
 // crashed crashes in the first call of an algorithm. The nodes go on with so many calls, and then count by another algorithm.
 func crashed(first, then string, calls int) lab.Scenario {
 	return func(ctx context.Context, t *lab.Trial) {
-		c := services.StartCaller(ctx, t, first, services.SupplierNodes, services.PerMinute)
+		c := services.OpenCaller(t, clients.StartRedis(ctx, t).Node, first, services.SupplierNodes, services.PerMinute)
 		crash(ctx, c, first)
 		c.Call(ctx, 1, calls)
 		if then != first {

@@ -39,7 +39,7 @@ const longestAnswer = 5 * time.Second
 // storeKilled uses the limit up, kills Redis where that is wanted, and lets all nodes try again.
 func storeKilled(mode ratelimit.Mode, kill bool) lab.Scenario {
 	return func(ctx context.Context, t *lab.Trial) {
-		c := services.StartCaller(ctx, t, "r3", services.SupplierNodes, services.PerMinute)
+		c := services.OpenCaller(t, clients.StartRedis(ctx, t).Node, "r3", services.SupplierNodes, services.PerMinute)
 		for i, limiter := range c.Limiters {
 			failing, err := ratelimit.Failing(limiter, mode, t.Scaled(longestAnswer))
 			t.Must(err)

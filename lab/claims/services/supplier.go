@@ -39,7 +39,7 @@ type Caller struct {
 // Calling runs a scenario with nodes that count by an algorithm, and measures what they did.
 func Calling(algorithm string, nodes int, limit ratelimit.Limit, scenario func(context.Context, *Caller)) lab.Scenario {
 	return func(ctx context.Context, t *lab.Trial) {
-		c := StartCaller(ctx, t, algorithm, nodes, limit)
+		c := OpenCaller(t, clients.StartRedis(ctx, t).Node, algorithm, nodes, limit)
 		scenario(ctx, c)
 		c.Sum()
 	}
@@ -48,11 +48,6 @@ func Calling(algorithm string, nodes int, limit ratelimit.Limit, scenario func(c
 // Twelve is Calling with all nodes in one window.
 func Twelve(algorithm string, scenario func(context.Context, *Caller)) lab.Scenario {
 	return Calling(algorithm, SupplierNodes, PerMinute, scenario)
-}
-
-// StartCaller starts Redis, and opens the limiters of nodes by an algorithm.
-func StartCaller(ctx context.Context, t *lab.Trial, algorithm string, nodes int, limit ratelimit.Limit) *Caller {
-	return OpenCaller(t, clients.StartRedis(ctx, t).Node, algorithm, nodes, limit)
 }
 
 // OpenCaller opens the limiters of nodes over a Redis that runs. Each node sends every command once.

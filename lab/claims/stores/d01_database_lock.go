@@ -80,11 +80,11 @@ func busyAtRelease(ctx context.Context, x pair) {
 	x.resource.Add(h)
 	busy, err := x.pool.Conn(ctx)
 	x.Must(err)
-	x.a.Note("another request of A's process has A's connection")
+	x.Note(x.a.Name, "another request of A's process has A's connection")
 	_ = h.TryRelease(ctx) // RELEASE_LOCK answers 0
 	x.b = getLock(x.MariaDB, "B", x.Admin, connectionOf)
 	if !x.b.UpdateOnce(ctx, x.resource) {
-		x.b.Mark(lockedByNobody)
+		x.Mark(x.b.Name, lockedByNobody)
 	}
 	x.Must(busy.Close())
 }

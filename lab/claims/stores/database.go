@@ -56,7 +56,7 @@ func (x pair) around(ctx context.Context, something func()) {
 	x.resource.Write(h, value+1) // if B was in, over what it wrote
 	_ = h.TryRelease(ctx)        // its connection may be gone
 	if !x.b.UpdateOnce(ctx, x.resource) {
-		x.b.Mark(lockedByNobody)
+		x.Mark(x.b.Name, lockedByNobody)
 	}
 }
 

@@ -1,17 +1,19 @@
-package history
+// Package script makes histories of text, for tests of what reads them.
+package script
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"locklab/lab/history"
 )
 
-// script makes a history of lines: "A request lock", "B write counter 3", "node fault: killed". "B@2 grant lock 3" is in process
+// Events makes a history of lines: "A request lock", "B write counter 3", "node fault: killed". "B@2 grant lock 3" is in process
 // 2, with the token 3. The owner is the timeline and what stands behind it: "A/2 request lock" is A's second attempt. Each
 // event is a millisecond after the one before; with = at the same time.
-func script(t *testing.T, text string) (events []Event) {
+func Events(t testing.TB, text string) (events []history.Event) {
 	t.Helper()
 	var at time.Duration
 	for line := range strings.Lines(text) {
@@ -29,14 +31,14 @@ func script(t *testing.T, text string) (events []Event) {
 	return events
 }
 
-func event(t *testing.T, line string, at time.Duration, before int) Event {
+func event(t testing.TB, line string, at time.Duration, before int) history.Event {
 	t.Helper()
 	said, text, _ := strings.Cut(line, ": ")
 	words := strings.Fields(said)
 	name, process, _ := strings.Cut(words[0], "@")
-	e := Event{
+	e := history.Event{
 		Seq: before + 1, Variant: "variant", Trial: 1, At: at, Process: process,
-		Timeline: name, Owner: name, Kind: Kind(words[1]), Text: text,
+		Timeline: name, Owner: name, Kind: history.Kind(words[1]), Text: text,
 	}
 	if name, attempt, two := strings.Cut(name, "/"); two {
 		e.Timeline, e.Owner = name, name+attempt
@@ -49,34 +51,11 @@ func event(t *testing.T, line string, at time.Duration, before int) Event {
 		if err != nil {
 			t.Fatal(line, err)
 		}
-		if e.Kind == Grant || e.Kind == Reenter {
+		if e.Kind == history.Grant || e.Kind == history.Reenter {
 			e.Token = uint64(number)
 		} else {
 			e.Value = int64(number)
 		}
 	}
 	return e
-}
-
-// shows is what findings say, and the numbers of their events.
-func shows(found []Violation) string {
-	var all []string
-	for _, f := range found {
-		all = append(all, fmt.Sprintf("%s %v", f.What, f.Events))
-	}
-	return strings.Join(all, "; ")
-}
-
-type checkCase struct{ name, history, want string }
-
-func testCheck(t *testing.T, check func([]Event) []Violation, cases []checkCase) {
-	t.Helper()
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			events := script(t, c.history)
-			if got := shows(check(events)); got != c.want {
-				t.Errorf("got  %q\nwant %q\n%s", got, c.want, Timelines(events))
-			}
-		})
-	}
 }

@@ -1,4 +1,4 @@
-package history
+package lockmodel
 
 import (
 	"cmp"
@@ -8,29 +8,29 @@ import (
 	"time"
 
 	"github.com/anishathalye/porcupine"
+
+	"locklab/lab/history"
 )
 
 // searchTimeout is how long porcupine may search for an order of the operations.
 const searchTimeout = 20 * time.Second
 
-// Exclusion compares each two holders of a key. The later one must be granted after the earlier one has ended, and with a
-// larger fencing token. A fault of the server excuses a session that it may have ended. That two clients believe
-// that they hold a lock is not yet damage: see [Counter], [Late] and [Winners] for what the resource saw.
-func Exclusion(events []Event) (found []Violation) {
+// exclusion is [history.Exclusion] beside faults: a fault of the server excuses a session that it may have ended. Hand-offs within a process
+// continue a session.
+func exclusion(events []history.Event) (found []history.Violation) {
 	for _, s := range stories(events) {
 		for i, earlier := range s.holders {
 			for _, later := range s.holders[i+1:] {
 				if earlier.first != later.first && s.excused(earlier, later) {
 					continue
 				}
-				seqs := sorted(earlier.Seqs, later.Seqs)
 				if later.granted < earlier.endFrom {
 					what := fmt.Sprintf("%s and %s both held %s", earlier.Timeline, later.Timeline, s.key)
-					found = append(found, Violation{MutualExclusion, s.key, what, seqs})
+					found = append(found, violation(history.MutualExclusion, s.key, what, earlier.Seqs, later.Seqs))
 				}
 				if later.Token > 0 && later.Token <= earlier.Token {
 					what := fmt.Sprintf("%s has the token %d, and before it %s had %d", later.Timeline, later.Token, earlier.Timeline, earlier.Token)
-					found = append(found, Violation{GrowingTokens, s.key, what, seqs})
+					found = append(found, violation(history.GrowingTokens, s.key, what, earlier.Seqs, later.Seqs))
 				}
 			}
 		}
@@ -53,7 +53,7 @@ type fault struct {
 }
 
 // stories sorts events by key.
-func stories(events []Event) (all []*story) {
+func stories(events []history.Event) (all []*story) {
 	by := make(map[string]*story)
 	of := func(key string) *story {
 		if by[key] == nil {
@@ -68,12 +68,12 @@ func stories(events []Event) (all []*story) {
 	}
 	at, faults := newPositions(events), make(map[string]*fault) // by owner
 	for _, e := range events {
-		if e.Kind == Fault && e.Key != "" {
+		if e.Kind == history.Fault && e.Key != "" {
 			faults[e.Owner] = &fault{seqs: []int{e.Seq}, from: at.of[e.Seq], to: never}
 			s := of(e.Key)
 			s.faults = append(s.faults, faults[e.Owner])
 		}
-		if f := faults[e.Owner]; e.Kind == Heal && e.Key != "" && f != nil {
+		if f := faults[e.Owner]; e.Kind == history.Heal && e.Key != "" && f != nil {
 			f.seqs, f.to, f.over = append(f.seqs, e.Seq), at.of[e.Seq], e.At
 		}
 	}
@@ -102,12 +102,12 @@ func (s *story) excused(earlier, later *holder) bool {
 	})
 }
 
-// twice compares what Exclusion found with porcupine, which searches for an order of all operations that a lock
+// twice compares what exclusion found with porcupine, which searches for an order of all operations that a lock
 // allows. Where the two disagree one of them is wrong: an error. Beside a fault of the server porcupine is stricter,
 // because it knows that one fault ends one session; then its violation is added.
-func twice(events []Event, own []Violation) (found []Violation, err error) {
+func twice(events []history.Event, own []history.Violation) (found []history.Violation, err error) {
 	for _, s := range stories(events) {
-		pairs := slices.DeleteFunc(slices.Clone(own), func(v Violation) bool { return v.Key != s.key })
+		pairs := slices.DeleteFunc(slices.Clone(own), func(v history.Violation) bool { return v.Key != s.key })
 		broken, unknown := s.linear()
 		switch {
 		case unknown != nil:
@@ -117,7 +117,7 @@ func twice(events []Event, own []Violation) (found []Violation, err error) {
 		case len(pairs) == 0 && broken != "" && len(s.faults) == 0:
 			return nil, fmt.Errorf("%s: porcupine rejects the history, but no two holders contradict each other", s.key)
 		case len(pairs) == 0 && broken != "":
-			pairs = []Violation{{Promise: broken, Key: s.key, What: "porcupine: no order of the operations is possible"}}
+			pairs = []history.Violation{{Promise: broken, Key: s.key, What: "porcupine: no order of the operations is possible"}}
 		}
 		found = append(found, pairs...)
 	}
@@ -125,12 +125,12 @@ func twice(events []Event, own []Violation) (found []Violation, err error) {
 }
 
 // linear asks porcupine whether the operations on a key have an order. broken is the promise that prevents it.
-func (s *story) linear() (broken Promise, err error) {
+func (s *story) linear() (broken history.Promise, err error) {
 	operations := s.operations()
 	for _, m := range []struct {
 		tokens bool
-		broken Promise
-	}{{true, ""}, {false, GrowingTokens}} {
+		broken history.Promise
+	}{{true, ""}, {false, history.GrowingTokens}} {
 		switch porcupine.CheckOperationsTimeout(lockModel(m.tokens), operations, searchTimeout) {
 		case porcupine.Ok:
 			return m.broken, nil
@@ -138,7 +138,7 @@ func (s *story) linear() (broken Promise, err error) {
 			return "", fmt.Errorf("%s: porcupine found no answer within %s", s.key, searchTimeout)
 		}
 	}
-	return MutualExclusion, nil
+	return history.MutualExclusion, nil
 }
 
 // step is an operation on a key. Each takes effect at one moment between its beginning and its end:
@@ -148,7 +148,7 @@ func (s *story) linear() (broken Promise, err error) {
 //	       other order, but the search would try it
 //	Fault  of the server: takes the key from its holder, and revokes the session
 type step struct {
-	kind            Kind
+	kind            history.Kind
 	session, holder string
 	token           uint64
 }
@@ -158,11 +158,11 @@ func (s *story) operations() (all []porcupine.Operation) {
 		all = append(all, porcupine.Operation{Input: o, Call: int64(from), Return: int64(to)})
 	}
 	for _, h := range s.holders {
-		add(step{Grant, h.first.Owner, h.Owner, h.Token}, h.requested, h.granted)
+		add(step{history.Grant, h.first.Owner, h.Owner, h.Token}, h.requested, h.granted)
 		add(step{h.end, h.first.Owner, h.Owner, h.Token}, h.endFrom, h.endBy)
 	}
 	for _, f := range s.faults {
-		add(step{kind: Fault}, f.from, f.to)
+		add(step{kind: history.Fault}, f.from, f.to)
 	}
 	return all
 }
@@ -194,16 +194,16 @@ func (s lockState) equal(other lockState) bool {
 func (s lockState) next(o step, tokens bool) (bool, lockState) {
 	revoked := slices.IndexFunc(s.revoked, func(g grant) bool { return g.session == o.session })
 	switch {
-	case o.kind == Fault && s.session != "":
+	case o.kind == history.Fault && s.session != "":
 		s.revoked = append(slices.Clone(s.revoked), s.grant)
 		s.grant = grant{}
-	case o.kind == Fault:
-	case o.kind != Grant && s.holder == o.holder:
+	case o.kind == history.Fault:
+	case o.kind != history.Grant && s.holder == o.holder:
 		s.holder = ""
-	case o.kind != Grant && revoked >= 0 && s.revoked[revoked].holder == o.holder:
+	case o.kind != history.Grant && revoked >= 0 && s.revoked[revoked].holder == o.holder:
 		s.revoked = slices.Clone(s.revoked)
 		s.revoked[revoked].holder = ""
-	case o.kind != Grant: // the end of a holder that is not granted yet: an owner is granted once
+	case o.kind != history.Grant: // the end of a holder that is not granted yet: an owner is granted once
 		return false, s
 	case revoked >= 0:
 		if s.revoked[revoked].holder != "" {
@@ -219,40 +219,14 @@ func (s lockState) next(o step, tokens bool) (bool, lockState) {
 	return true, s
 }
 
-// Holder is one owner of a lock, from its request to its end, as the owner believed.
-type Holder struct {
-	Key, Owner, Timeline, Process string
-	Token                         uint64
-	Requested, Granted            time.Duration
-	Ends, Ended                   time.Duration // the end lies between these: a release from its call to its reply
-	Open                          bool          // no event ends it
-	Seqs                          []int         // of its events
-}
-
-// Holders returns the holders in the order of their grants.
-func Holders(events []Event) (all []Holder) {
-	for _, h := range holders(events) {
-		all = append(all, h.Holder)
-	}
-	return all
-}
-
-// Overlaps reports whether h and other held the same key, and each was granted before the other ended.
-func (h Holder) Overlaps(other Holder) bool {
-	return h.Key == other.Key && !h.before(other) && !other.before(h)
-}
-
-// before reports whether h had surely ended when other was granted.
-func (h Holder) before(other Holder) bool { return !h.Open && h.Ends <= other.Granted }
-
 // never is the position of an event that did not happen.
 const never = math.MaxInt32
 
 // holder is a Holder with the positions of its events in the order of time.
 type holder struct {
-	Holder
+	history.Holder
 	requested, granted int
-	end                Kind // Release, Lose or Die
+	end                history.Kind // Release, Lose or Die
 	endFrom, endBy     int
 	first              *holder // a session is a grant by the server and all hand-offs of it: this is its first holder
 }
@@ -260,12 +234,12 @@ type holder struct {
 // positions numbers events in the order of time, from 1. Events at one moment keep the order in which they were recorded.
 type positions struct {
 	of     map[int]int // by Seq
-	sorted []Event
+	sorted []history.Event
 }
 
-func newPositions(events []Event) positions {
+func newPositions(events []history.Event) positions {
 	p := positions{make(map[int]int), slices.Clone(events)}
-	slices.SortStableFunc(p.sorted, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
+	slices.SortStableFunc(p.sorted, func(a, b history.Event) int { return cmp.Compare(a.At, b.At) })
 	for i, e := range p.sorted {
 		p.of[e.Seq] = i + 1
 	}
@@ -273,7 +247,7 @@ func newPositions(events []Event) positions {
 }
 
 // instant is the position of the first event after a position that has the same time as e.
-func (p positions) instant(e Event, after int) int {
+func (p positions) instant(e history.Event, after int) int {
 	from := p.of[e.Seq]
 	for from > after && p.sorted[from-2].At == e.At {
 		from--
@@ -281,62 +255,54 @@ func (p positions) instant(e Event, after int) int {
 	return from
 }
 
-func holders(events []Event) (all []*holder) {
-	at := newPositions(events)
-	requests, granted := make(map[string]Event), make(map[string]*holder) // by owner
+func holders(events []history.Event) (all []*holder) {
+	at, numbered := newPositions(events), make(map[int]history.Event)
 	for _, e := range events {
-		switch e.Kind {
-		case Request:
-			requests[e.Owner] = e
-		case Grant:
-			h := newHolder(e, at)
-			if r, ok := requests[e.Owner]; ok {
-				h.Requested, h.requested, h.Seqs = r.At, min(at.of[r.Seq], h.granted), []int{r.Seq, e.Seq}
-			}
-			granted[e.Owner] = h
-			all = append(all, h)
-		case Release, Released, Lose, Die:
-			if h := granted[e.Owner]; h != nil {
-				h.ended(e, at)
+		numbered[e.Seq] = e
+	}
+	for _, one := range history.Holders(events) {
+		h := &holder{Holder: one, endFrom: never, endBy: never}
+		h.first = h
+		for _, seq := range one.Seqs {
+			switch e := numbered[seq]; e.Kind {
+			case history.Request:
+				h.requested = at.of[seq]
+			case history.Grant:
+				h.granted = at.of[seq]
+				if h.requested == 0 {
+					h.requested = h.granted
+				}
+				h.requested = min(h.requested, h.granted)
+			default:
+				h.ends(e, at)
 			}
 		}
+		all = append(all, h)
 	}
 	return all
 }
 
-func newHolder(e Event, at positions) *holder {
-	h := &holder{requested: at.of[e.Seq], granted: at.of[e.Seq], endFrom: never, endBy: never}
-	h.Holder = Holder{
-		Key: e.Key, Owner: e.Owner, Timeline: e.Timeline, Process: e.Process, Token: e.Token,
-		Requested: e.At, Granted: e.At, Open: true, Seqs: []int{e.Seq},
-	}
-	h.first = h
-	return h
-}
-
-// ended records an event that ends h. The first one counts. A loss takes effect at any moment of its instant, and a
-// release at any moment until its success is known.
-func (h *holder) ended(e Event, at positions) {
-	h.Seqs = append(h.Seqs, e.Seq)
+// ends takes an event that ends h. The first one counts. A loss takes effect at any moment of its instant, and a release at any moment until
+// its success is known.
+func (h *holder) ends(e history.Event, at positions) {
 	position := max(h.granted, at.of[e.Seq])
-	if h.Open {
-		h.Open, h.Ends, h.end, h.endFrom, h.Ended = false, e.At, e.Kind, position, e.At
-		if e.Kind == Lose {
+	if h.end == "" {
+		h.end, h.endFrom = e.Kind, position
+		if e.Kind == history.Lose {
 			h.endFrom = max(h.granted, at.instant(e, h.granted))
 		}
-		if e.Kind != Release {
+		if e.Kind != history.Release {
 			h.endBy = position
 		}
 	}
-	if e.Kind == Released {
-		if h.Ended = e.At; h.end == Release && e.Text == "" {
-			h.endBy = position
-		}
+	if e.Kind == history.Released && h.end == history.Release && e.Text == "" {
+		h.endBy = position
 	}
 }
 
-func sorted(lists ...[]int) []int {
-	all := slices.Concat(lists...)
+// violation is one that these events show.
+func violation(promise history.Promise, key, what string, seqs ...[]int) history.Violation {
+	all := slices.Concat(seqs...)
 	slices.Sort(all)
-	return slices.Compact(all)
+	return history.Violation{Promise: promise, Key: key, What: what, Events: slices.Compact(all)}
 }

@@ -1,4 +1,4 @@
-package history
+package lockmodel
 
 import (
 	"fmt"
@@ -7,11 +7,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"locklab/lab/history"
+	"locklab/lab/testenv/script"
 )
 
 // reasons replaces short names of why a lock was refused, lost, or not released.
 var reasons = strings.NewReplacer(
-	": gone", ": "+Gone, ": unreachable", ": "+Unreachable, ": unavailable", ": "+Unavailable, ": deadline", ": "+Deadline,
+	": gone", ": "+history.Gone, ": unreachable", ": "+history.Unreachable, ": unavailable", ": "+history.Unavailable, ": deadline", ": "+history.Deadline,
 )
 
 func TestCheck(t *testing.T) {
@@ -155,12 +158,12 @@ func TestCheck(t *testing.T) {
 		}, []string{"nothing left: no client holds the key, and the server stores it [5]"}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			events := script(t, reasons.Replace(strings.Join(c.events, "\n")))
+			events := script.Events(t, reasons.Replace(strings.Join(c.events, "\n")))
 			for i := range events {
 				switch {
-				case events[i].Kind == Request:
+				case events[i].Kind == history.Request:
 					events[i].Name = Unbounded
-				case events[i].Kind == Fault && events[i].Text == "late":
+				case events[i].Kind == history.Fault && events[i].Text == "late":
 					events[i].Name = LateRequest
 				}
 			}
@@ -183,19 +186,19 @@ func TestCheck(t *testing.T) {
 func TestManyFaults(t *testing.T) {
 	var text strings.Builder
 	for n := range 24 {
-		fmt.Fprintf(&text, "S/%d request k\nS/%[1]d grant k %[2]d\nserver fault k\nserver heal k\nS/%[1]d lose k: %[3]s\n", n, 2*n+1, Gone)
-		fmt.Fprintf(&text, "S/%d release k\nS/%[1]d released k: %[2]s\n", n, Gone)
+		fmt.Fprintf(&text, "S/%d request k\nS/%[1]d grant k %[2]d\nserver fault k\nserver heal k\nS/%[1]d lose k: %[3]s\n", n, 2*n+1, history.Gone)
+		fmt.Fprintf(&text, "S/%d release k\nS/%[1]d released k: %[2]s\n", n, history.Gone)
 	}
 	text.WriteString("A request k\nA grant k 100\nB request k\nB grant k 200\nA release k\nA released k\nB release k\nB released k\n")
-	found, err := Check(script(t, text.String()), 0)
-	if err != nil || len(found) != 1 || found[0].Promise != MutualExclusion {
+	found, err := Check(script.Events(t, text.String()), 0)
+	if err != nil || len(found) != 1 || found[0].Promise != history.MutualExclusion {
 		t.Errorf("%v, %v", found, err)
 	}
 }
 
 // Without a lease a holder may rely on its lock for as long as it wants after a fault.
 func TestWithoutALeaseNoNoticeIsLate(t *testing.T) {
-	events := script(t, "A@1 request k\nA@1 grant k 10\nserver fault k\nserver heal k\nA@1 release k\nA@1 released k: "+Gone)
+	events := script.Events(t, "A@1 request k\nA@1 grant k 10\nserver fault k\nserver heal k\nA@1 release k\nA@1 released k: "+history.Gone)
 	for lease, want := range map[time.Duration]int{0: 0, 1: 1, time.Hour: 0} {
 		if found, err := Check(events, lease); err != nil || len(found) != want {
 			t.Errorf("a lease of %s: %v, %v; want %d violations", lease, found, err, want)
@@ -205,10 +208,10 @@ func TestWithoutALeaseNoNoticeIsLate(t *testing.T) {
 
 // A history with a gap in its numbers, or in which time runs back, shows nothing.
 func TestAHistoryInDisorderShowsNothing(t *testing.T) {
-	for says, spoil := range map[string]func(e *Event){
-		"event 2 has the number 9": func(e *Event) { e.Seq = 9 }, "event 2 has the number 2 and the time 0s": func(e *Event) { e.At = 0 },
+	for says, spoil := range map[string]func(e *history.Event){
+		"event 2 has the number 9": func(e *history.Event) { e.Seq = 9 }, "event 2 has the number 2 and the time 0s": func(e *history.Event) { e.At = 0 },
 	} {
-		events := script(t, "A@1 request k\nA@1 grant k 10\nA@1 release k")
+		events := script.Events(t, "A@1 request k\nA@1 grant k 10\nA@1 release k")
 		spoil(&events[1])
 		if _, err := Check(events, 0); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%v, want %q", err, says)
@@ -218,16 +221,16 @@ func TestAHistoryInDisorderShowsNothing(t *testing.T) {
 
 // A release that is sent before the end of a lease that is not renewed may arrive after it. Another failure is one.
 func TestAnExplicitLeaseMayEndUnderItsRelease(t *testing.T) {
-	for why, want := range map[string][]Promise{Gone: nil, Expired: nil, Unavailable: {Calm}} {
+	for why, want := range map[string][]history.Promise{history.Gone: nil, history.Expired: nil, history.Unavailable: {Calm}} {
 		for text, renewed := range map[string]bool{Explicit: false, "": true} {
-			events := script(t, "A@1 request k\nA@1 grant k 10\nA@1 release k\nA@1 released k: "+why)
+			events := script.Events(t, "A@1 request k\nA@1 grant k 10\nA@1 release k\nA@1 released k: "+why)
 			events[0].Name = text
 			wanted := want
-			if renewed && why == Gone {
-				wanted = []Promise{Calm}
+			if renewed && why == history.Gone {
+				wanted = []history.Promise{Calm}
 			}
 			found, err := Check(events, time.Second)
-			var promises []Promise
+			var promises []history.Promise
 			for _, v := range found {
 				promises = append(promises, v.Promise)
 			}
@@ -261,18 +264,18 @@ func TestTheTwoChecksOfLocksAgree(t *testing.T) {
 }
 
 // randomLocks lets holders, each a process, go through their events in any order; some with a fault of the server.
-func randomLocks(rng *rand.Rand, holders int, faulty bool) []Event {
-	scripts := make([][]Event, holders)
+func randomLocks(rng *rand.Rand, holders int, faulty bool) []history.Event {
+	scripts := make([][]history.Event, holders)
 	for i := range scripts {
-		for _, kind := range []Kind{Request, Grant, Release, Released} {
+		for _, kind := range []history.Kind{history.Request, history.Grant, history.Release, history.Released} {
 			name := string(rune('A' + i))
-			scripts[i] = append(scripts[i], Event{Key: "k", Process: name, Owner: name, Timeline: name, Kind: kind})
+			scripts[i] = append(scripts[i], history.Event{Key: "k", Process: name, Owner: name, Timeline: name, Kind: kind})
 		}
 	}
 	if faulty {
-		scripts = append(scripts, []Event{{Kind: Fault, Key: "k", Owner: "server"}, {Kind: Heal, Key: "k", Owner: "server"}})
+		scripts = append(scripts, []history.Event{{Kind: history.Fault, Key: "k", Owner: "server"}, {Kind: history.Heal, Key: "k", Owner: "server"}})
 	}
-	var events []Event
+	var events []history.Event
 	token := uint64(0)
 	for len(scripts) > 0 {
 		i := rng.IntN(min(2, len(scripts))) // two at a time: or hardly any history would be possible
@@ -280,7 +283,7 @@ func randomLocks(rng *rand.Rand, holders int, faulty bool) []Event {
 		if scripts[i] = scripts[i][1:]; len(scripts[i]) == 0 {
 			scripts = slices.Delete(scripts, i, i+1)
 		}
-		if e.Kind == Grant {
+		if e.Kind == history.Grant {
 			token += uint64(2 + rng.IntN(10))
 			if e.Token = token; rng.IntN(20) == 0 {
 				e.Token = 1
@@ -293,7 +296,7 @@ func randomLocks(rng *rand.Rand, holders int, faulty bool) []Event {
 }
 
 func TestExplanationShowsTheTwoHolders(t *testing.T) {
-	events := script(t, strings.Join([]string{
+	events := script.Events(t, strings.Join([]string{
 		"C request k", "C grant k 1", "C release k", "C released k",
 		"A request k", "B request k", "A grant k 10", "B grant k 20", "A release k", "A released k", "B release k", "B released k",
 	}, "\n"))
@@ -301,7 +304,7 @@ func TestExplanationShowsTheTwoHolders(t *testing.T) {
 	if err != nil || len(found) != 1 {
 		t.Fatalf("%v, %v", found, err)
 	}
-	got := fmt.Sprint(Explain(events, found[0]))
+	got := fmt.Sprint(history.Explain(events, found[0]))
 	if strings.Contains(got, "token 1 ") || !strings.Contains(got, "token 10") || !strings.Contains(got, "token 20") {
 		t.Fatalf("it shows\n%s", got)
 	}
@@ -310,19 +313,19 @@ func TestExplanationShowsTheTwoHolders(t *testing.T) {
 // Without a fault a lock may be taken, and a wait may end. A server that does not answer, or a lock that is gone, needs a fault.
 func TestWhatOnlyAFaultExplains(t *testing.T) {
 	for _, c := range []struct {
-		kind Kind
+		kind history.Kind
 		text string
 		want bool
 	}{
-		{Refuse, Taken, false},
-		{Refuse, Deadline, false},
-		{Refuse, Canceled, false},
-		{Lose, Expired, false},
-		{Lose, Gone, true},
-		{Lose, Forced, true},
-		{Lose, Unreachable, true},
+		{history.Refuse, history.Taken, false},
+		{history.Refuse, history.Deadline, false},
+		{history.Refuse, history.Canceled, false},
+		{history.Lose, history.Expired, false},
+		{history.Lose, history.Gone, true},
+		{history.Lose, history.Forced, true},
+		{history.Lose, history.Unreachable, true},
 	} {
-		if got := unexpected(Event{Kind: c.kind, Text: c.text}, false); got != c.want {
+		if got := unexpected(history.Event{Kind: c.kind, Text: c.text}, false); got != c.want {
 			t.Errorf("%s %q: %t, want %t", c.kind, c.text, got, c.want)
 		}
 	}
