@@ -5,7 +5,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"go/format"
 	"io"
 	"net/http"
 	"os"
@@ -16,9 +15,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"testing/fstest"
 
-	"locklab/lab"
 	"locklab/lab/testenv"
 )
 
@@ -26,7 +23,7 @@ import (
 var pasted = []string{
 	"README.md", "CONTRIBUTING.md", "docs/cache.md", "docs/cli.md", "docs/compose.md", "docs/faults.md", "docs/http-api.md", "docs/lock.md",
 	"docs/live.md", "docs/ratelimit.md", "docs/run-by-hand.md", "docs/shared-machine.md", "docs/shop.md", "docs/trainer.md",
-	"docs/workshop.md", "loadtest/README.md",
+	"docs/workshop.md", "docs/contributing/changes.md", "docs/contributing/checks.md", "docs/contributing/maintenance.md", "loadtest/README.md",
 }
 
 func page(t *testing.T, name string) string {
@@ -195,61 +192,6 @@ func TestThePageOfCommands(t *testing.T) {
 		if !strings.Contains(text, fmt.Sprintf("\n| %d | ", code)) {
 			t.Errorf("the exit code %d is missing", code)
 		}
-	}
-}
-
-// The Go files that CONTRIBUTING shows compile in their packages, as if they were there. The compiler takes all processors, so no test runs
-// beside it.
-func TestTheExamplesOfContributingCompile(t *testing.T) {
-	testenv.Check(t, testenv.Pages)
-	testenv.Slow(t)
-	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dirs := map[string]string{"anatomy": "lab/claims/anatomy", "examplelock": "lockstrategy/examplelock"}
-	example := regexp.MustCompile("(?ms)^```go\n((?:// [^\n]*\n)?package ([a-z]+)\n.*?)^```$") // no test
-	for _, found := range example.FindAllStringSubmatch(page(t, "CONTRIBUTING.md"), -1) {
-		text, dir := found[1], dirs[found[2]]
-		delete(dirs, found[2])
-		if formatted, err := format.Source([]byte(text)); err != nil || string(formatted) != text {
-			t.Errorf("the example of package %s is not formatted: %v", found[2], err)
-		}
-		compiles(t, root, dir, text)
-	}
-	if len(dirs) != 0 {
-		t.Errorf("there is no example of %v", dirs)
-	}
-}
-
-// The lesson that CONTRIBUTING shows can be read.
-func TestTheLessonOfContributingIsWhole(t *testing.T) {
-	testenv.Check(t, testenv.Pages)
-	_, rest, _ := strings.Cut(page(t, "CONTRIBUTING.md"), "\n````markdown\n")
-	text, _, closed := strings.Cut(rest, "\n````\n")
-	lesson, err := lab.ReadLesson(fstest.MapFS{lab.LessonFile("L99-example"): {Data: []byte(text)}}, "L99-example")
-	if !closed || err != nil || len(lesson.Errata) != 1 || len(lesson.Choices) != 3 {
-		t.Errorf("%+v, %v", lesson, err)
-	}
-}
-
-// compiles demands that a package compiles with one file more. Nothing that imports the package is compiled again.
-func compiles(t *testing.T, root, dir, text string) {
-	t.Helper()
-	file, list := filepath.Join(t.TempDir(), "example.go"), filepath.Join(t.TempDir(), "overlay.json")
-	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(root, dir, "l99_example.go"): file}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, content := range map[string][]byte{file: []byte(text), list: overlay} {
-		if err := os.WriteFile(name, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	build := exec.CommandContext(t.Context(), "go", "build", "-overlay", list, "./"+dir)
-	build.Dir = root
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Errorf("%v: %s", err, out)
 	}
 }
 
