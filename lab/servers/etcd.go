@@ -168,11 +168,6 @@ func (m *Member) status(ctx context.Context) (status memberStatus, err error) {
 
 // ask sends a request to the member's gateway for JSON.
 func (m *Member) ask(ctx context.Context, path string, request, reply any) error {
-	select {
-	case <-m.Done():
-		return fmt.Errorf("stack: %s has ended: %s", m.Name, m.Server.(*Process).LastLine())
-	default:
-	}
 	ctx, cancel := context.WithTimeout(ctx, time.Second) // a member that is paused does not answer
 	defer cancel()
 	body, err := json.Marshal(request)
