@@ -8,10 +8,10 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"golang.org/x/sync/singleflight"
 )
 
 // askRole bounds the wait for one node's role, so that a node that hangs delays no new connection for long.
@@ -21,22 +21,25 @@ const askRole = time.Second
 var errNoMaster = errors.New("none of the nodes is a master")
 
 // masterSlave finds the master among the nodes of a topology without sentinels, where nobody announces a promotion. go-redis has no client
-// for that. Every node is asked for its role before each connection to the master, and when the master refuses a write or gives no answer
-// in time. When another node is the master then, [oneMaster] closes the connections to the old one.
+// for that. Every node is asked for its role before the first connection to the master. It is asked again when the master refuses a
+// write, gives no answer in time, or cannot be dialed. When another node is the master then, no command is sent to the old one any more.
 //
 // What is NOT guaranteed: a master that works is not asked for its role again. Commands go to it until it refuses a write, although
 // another node was promoted.
 type masterSlave struct {
-	oneMaster
-	nodes  []*redis.Client
-	last   atomic.Pointer[redis.Client] // the last master that was found
-	asking singleflight.Group           // callers that come while the nodes are asked share the answer
-	again  func() error                 // opens a connection to the master, and closes it
+	nodes []*redis.Client
+
+	last atomic.Value // *redis.Client: the last master that was found
+
+	mu     sync.Mutex    // held while the nodes are asked
+	master *redis.Client // nil: the nodes must be asked
+	asked  time.Time     // when they were asked last
+	err    error         // why that found no master
 }
 
 // openMasterSlave opens a client for each node, and one for the master. The order of the addresses does not matter.
 func (r *Redis) openMasterSlave(ctx context.Context) error {
-	m := &masterSlave{oneMaster: oneMaster{open: make(map[*current]bool)}}
+	m := &masterSlave{}
 	for _, addr := range r.cfg.Addrs {
 		node := newClient(addr, r.cfg.Access)
 		m.nodes, r.replicas = append(m.nodes, node), append(r.replicas, node)
@@ -56,22 +59,23 @@ func (r *Redis) openMasterSlave(ctx context.Context) error {
 	master.AddHook(named{r.String()})
 	master.AddHook(later{})
 	master.AddHook(m) // it sees each reply before later sends the command again
-	r.Master = master
-	r.isMaster = func(node redis.UniversalClient) bool { return redis.UniversalClient(m.last.Load()) == node }
+	r.Master, r.isMaster = master, m.isMaster
 	_, err := m.find(ctx)
 	return err
 }
 
-// find returns the client of the node that is the master.
+// find returns the client of the node that is the master. Callers that come while the nodes are asked share the next answer.
 func (m *masterSlave) find(ctx context.Context) (*redis.Client, error) {
-	master, err, _ := m.asking.Do("", func() (any, error) {
-		master, err := m.ask(context.WithoutCancel(ctx))
-		if err == nil {
-			m.last.Store(master)
+	came := time.Now()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.master == nil && (m.err == nil || m.asked.Before(came)) {
+		m.asked = time.Now()
+		if m.master, m.err = m.ask(context.WithoutCancel(ctx)); m.err == nil {
+			m.last.Store(m.master)
 		}
-		return master, err
-	})
-	return master.(*redis.Client), err
+	}
+	return m.master, m.err
 }
 
 // ask asks all nodes simultaneously for their roles. Of several masters, the last one that was found stays.
@@ -91,7 +95,7 @@ func (m *masterSlave) ask(ctx context.Context) (*redis.Client, error) {
 		}
 	}
 	unknown := errors.Join(failed...)
-	last := m.last.Load()
+	last, _ := m.last.Load().(*redis.Client)
 	switch {
 	case slices.Contains(masters, last):
 		return last, nil
@@ -105,40 +109,92 @@ func (m *masterSlave) ask(ctx context.Context) (*redis.Client, error) {
 	return nil, errNoMaster
 }
 
+// forget lets the nodes be asked again before the next connection.
+func (m *masterSlave) forget() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.master, m.err = nil, nil
+}
+
+func (m *masterSlave) isMaster(node redis.UniversalClient) bool { return m.last.Load() == node }
+
 // dial opens a connection to the master. Every error of it says that nothing was sent.
 func (m *masterSlave) dial(ctx context.Context, network, _ string) (net.Conn, error) {
 	master, err := m.find(ctx)
 	if err != nil {
 		return nil, &net.OpError{Op: "dial", Net: network, Err: err}
 	}
-	return master.Options().Dialer(ctx, network, master.Options().Addr)
+	conn, err := master.Options().Dialer(ctx, network, master.Options().Addr)
+	if err != nil {
+		m.forget()
+		return nil, err
+	}
+	return &toMaster{conn, m, master}, nil
+}
+
+// errOldMaster says that nothing was sent, because another node has become the master.
+var errOldMaster = errors.New("another node has become the master")
+
+// toMaster is a connection to the node that was the master when it was opened.
+type toMaster struct {
+	net.Conn
+	nodes *masterSlave
+	node  *redis.Client
+}
+
+func (c *toMaster) old() error {
+	if c.nodes.last.Load() == c.node {
+		return nil
+	}
+	return &net.OpError{Op: "dial", Net: "tcp", Addr: c.RemoteAddr(), Err: errOldMaster}
+}
+
+// Write sends nothing to a node that is not the master any more.
+func (c *toMaster) Write(b []byte) (int, error) {
+	if err := c.old(); err != nil {
+		return 0, err
+	}
+	return c.Conn.Write(b)
+}
+
+// SyscallConn is what go-redis asks for before it uses an idle connection. An error makes it close the connection, and open another.
+func (c *toMaster) SyscallConn() (syscall.RawConn, error) {
+	if err := c.old(); err != nil {
+		return nil, err
+	}
+	return socketOf(c.Conn)
+}
+
+// socketOf is the socket of a connection that another one wraps.
+func socketOf(conn net.Conn) (syscall.RawConn, error) {
+	if socket, is := conn.(syscall.Conn); is {
+		return socket.SyscallConn()
+	}
+	return nil, errors.ErrUnsupported
 }
 
 // DialHook implements [redis.Hook].
-func (m *masterSlave) DialHook(next redis.DialHook) redis.DialHook {
-	dial := m.oneMaster.DialHook(next)
-	m.again = func() error {
-		ctx, cancel := context.WithTimeout(context.Background(), askRole+dialTimeout)
-		defer cancel()
-		conn, err := dial(ctx, "tcp", "")
-		if err != nil {
-			return err
-		}
-		return conn.Close()
-	}
-	return dial
-}
+func (m *masterSlave) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 // ProcessHook implements [redis.Hook].
 func (m *masterSlave) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		err := next(ctx, cmd)
 		var network net.Error
-		if redis.IsReadOnlyError(err) || errors.As(err, &network) && network.Timeout() {
-			go m.asking.Do("again", func() (any, error) { return nil, m.again() }) //nolint:errcheck // the next command finds out
+		switch {
+		case redis.IsReadOnlyError(err): // go-redis has closed that connection, and the next one asks
+			m.forget()
+		case errors.As(err, &network) && network.Timeout(): // the pool has more connections to a node that hangs: it may open none for long
+			m.forget()
+			go func() { _, _ = m.find(context.Background()) }()
 		}
 		return err
 	}
+}
+
+// ProcessPipelineHook implements [redis.Hook].
+func (m *masterSlave) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
 }
 
 func roleOf(ctx context.Context, client *redis.Client) (string, error) {

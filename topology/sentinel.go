@@ -30,9 +30,6 @@ func (r *Redis) failover(replicas bool) *redis.Client {
 	return client
 }
 
-// errOldMaster says that nothing was sent, because another node has become the master.
-var errOldMaster = errors.New("another node has become the master")
-
 // oneMaster closes the connections to a master when one to another master is opened. go-redis leaves those of subscriptions open. After a
 // planned failover the old master goes on for some ten seconds, and they would receive nothing that the new one publishes. A sentinel that
 // is behind the others leads back to the old master until it knows better, as it does in go-redis.
@@ -102,9 +99,4 @@ func (c *current) Close() error {
 }
 
 // SyscallConn is what go-redis asks for before it uses an idle connection.
-func (c *current) SyscallConn() (syscall.RawConn, error) {
-	if socket, is := c.Conn.(syscall.Conn); is {
-		return socket.SyscallConn()
-	}
-	return nil, errors.ErrUnsupported
-}
+func (c *current) SyscallConn() (syscall.RawConn, error) { return socketOf(c.Conn) }
