@@ -18,7 +18,7 @@ const (
 	RedisServer Need = "redis-server"
 	MariaDB     Need = "mariadbd"
 	ZooKeeper   Need = "zookeeper" // jar files, and java
-	Etcd        Need = "etcd"     
+	Etcd        Need = "etcd"
 	Memcached   Need = "memcached"
 )
 
