@@ -18,7 +18,7 @@ const (
 	RedisServer Need = "redis-server"
 	MariaDB     Need = "mariadbd"
 	ZooKeeper   Need = "zookeeper" // jar files, and java
-	Etcd        Need = "etcd"      // or a checkout and go, to build one
+	Etcd        Need = "etcd"
 	Memcached   Need = "memcached"
 )
 
@@ -88,13 +88,6 @@ func (o Options) Obstacles(all []Experiment) (sentences []string) {
 		sentences = append(sentences, fmt.Sprintf("%s %s %s", strings.Join(by[why], ", "), verb, why))
 	}
 	return sentences
-}
-
-// Uses reports whether an experiment or one of its variants needs n.
-func Uses(all []Experiment, n Need) bool {
-	return slices.ContainsFunc(all, func(e Experiment) bool {
-		return slices.Contains(e.Needs, n) || slices.ContainsFunc(e.Variants, func(v Variant) bool { return slices.Contains(v.Needs, n) })
-	})
 }
 
 // InContainers are the ids of the experiments that can run in containers.

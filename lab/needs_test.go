@@ -8,16 +8,6 @@ import (
 	"testing"
 )
 
-// An experiment uses what one of its variants needs, too.
-func TestUses(t *testing.T) {
-	one := []Experiment{{Schedule: Schedule{Needs: []Need{MariaDB}}, Variants: []Variant{{}, {Needs: []Need{Etcd}}}}}
-	for need, want := range map[Need]bool{MariaDB: true, Etcd: true, Memcached: false} {
-		if got := Uses(one, need); got != want {
-			t.Errorf("%s: %v, want %v", need, got, want)
-		}
-	}
-}
-
 // An experiment names what all of it needs, and, once and sorted, what some of its variants need. It names its articles.
 func TestAnExperimentNamesWhatItNeeds(t *testing.T) {
 	with := Experiment{

@@ -97,15 +97,15 @@ func TestACommandThatIsRefusedForLongSaysWhy(t *testing.T) {
 // refused is how many commands the nodes have refused with an error of this kind.
 func refused(started *servers.Topology, code string) (n int64) {
 	for _, node := range started.Nodes {
-		n += node.Refused(context.Background(), code)
+		n += testenv.Refused(context.Background(), node, code)
 	}
 	return n
 }
 
 // movingSlot begins to move the slot of a key.
-func movingSlot(t *testing.T, started *servers.Topology, key string) *servers.SlotMove {
+func movingSlot(t *testing.T, started *servers.Topology, key string) *testenv.SlotMove {
 	t.Helper()
-	move, err := started.MoveSlot(testenv.Context(t), key)
+	move, err := testenv.MoveSlot(testenv.Context(t), started, key)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,7 @@ func options(access Access, addrs ...string) *redis.UniversalOptions {
 			Mode: maintnotifications.ModeDisabled, EndpointType: maintnotifications.EndpointTypeNone,
 		},
 	}
-	dial := tellsWhy(redis.NewDialer(o.Simple()))
+	dial := redis.NewDialer(o.Simple())
 	o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		return dial(ctx, network, access.Map.Resolve(addr))
 	}

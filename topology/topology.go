@@ -10,11 +10,14 @@
 package topology
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -78,9 +81,28 @@ func Open(ctx context.Context, cfg Config) (*Redis, error) {
 		err = fmt.Errorf("no topology %q: there are %s", cfg.Kind, fmt.Sprint(Kinds()))
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("redis (%s): %w", r, err), r.Close())
+		return nil, errors.Join(fmt.Errorf("redis (%s): %w", r, err), refusal(cfg), r.Close())
 	}
 	return r, nil
+}
+
+// refusal returns the reason for which a server refuses connections; nil: none does. A Redis in protected mode, or with too many clients,
+// sends a line and closes the connection. go-redis takes that line for the reply to its greeting, and tells of a broken pipe.
+func refusal(cfg Config) error {
+	const within = 100 * time.Millisecond
+	for _, addr := range cfg.Addrs {
+		conn, err := net.DialTimeout("tcp", cfg.Map.Resolve(addr), within)
+		if err != nil {
+			continue
+		}
+		_ = conn.SetReadDeadline(time.Now().Add(within))
+		line, _ := bufio.NewReader(conn).ReadString('\n')
+		_ = conn.Close()
+		if reason, refused := strings.CutPrefix(line, "-"); refused {
+			return fmt.Errorf("%s refuses the connection: %s", addr, strings.TrimSpace(reason))
+		}
+	}
+	return nil
 }
 
 // Backend is a redis.UniversalClient.

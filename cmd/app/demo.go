@@ -65,29 +65,8 @@ func warnOldRedis(say func(string), embedded bool) {
 	}
 }
 
-// checkVersion returns why v cannot run here right away. Building etcd first would take minutes.
-func checkVersion(v versions.Version) error {
-	err := servers.Missing(v.Server())
-	if err == nil && v.Server() == versions.NameEtcd && !servers.EtcdIsThere() {
-		err = fmt.Errorf("etcd is missing (%s; demo --versions %s builds it)", servers.EtcdServer.Install(), v.Name)
-	}
-	return err
-}
-
-// prepare chooses the versions to run. It builds etcd if the user named v7 and etcd is missing; "all" includes only what runs right away.
-func (c *demoCommand) prepare(ctx context.Context, std streams) (leftOut []string, err error) {
-	all, check := slices.Equal(c.Versions, []string{allVersions}), checkVersion
-	if !all {
-		check = func(v versions.Version) error { return servers.Missing(v.Server()) }
-	}
-	c.Versions, leftOut, err = chooseVersions(c.Versions, check)
-	if err == nil && !all && slices.Contains(versions.RequiredServers(c.Versions...), versions.NameEtcd) {
-		if err = prepareEtcd(ctx, std.say); err != nil {
-			err = unavailable(err)
-		}
-	}
-	return leftOut, err
-}
+// missingServer returns why v cannot run here.
+func missingServer(v versions.Version) error { return servers.Missing(v.Server()) }
 
 // Run starts the servers and instances, sends the bursts, prints and judges the results, and stops everything.
 func (c *demoCommand) Run(ctx context.Context, std streams) (err error) {
@@ -95,7 +74,8 @@ func (c *demoCommand) Run(ctx context.Context, std streams) (err error) {
 		return err
 	}
 	warnOldRedis(std.say, c.Embedded)
-	leftOut, err := c.prepare(ctx, std)
+	var leftOut []string
+	c.Versions, leftOut, err = chooseVersions(c.Versions, missingServer)
 	if err != nil {
 		return err
 	}

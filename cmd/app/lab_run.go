@@ -74,7 +74,8 @@ func (c *labRunCommand) Run(ctx context.Context, std streams) error {
 	if err != nil {
 		return err
 	}
-	if err := commandError(ctx, c.prepare(ctx, chosen, std.say), "no experiment was begun"); err != nil {
+	warnOldRedis(std.say, c.Embedded || c.On == onDocker)
+	if err := commandError(ctx, lab.Probe(c.Out), "no experiment was begun"); err != nil {
 		return err
 	}
 	options.Pace, err = lab.MeasurePace(ctx)
@@ -112,30 +113,6 @@ func requirePrograms(chosen []lab.Experiment) error {
 		return unavailable(fmt.Errorf("LAB_REQUIRE=all requires every program: %s", strings.Join(missing, "; ")))
 	}
 	return nil
-}
-
-// prepare does the slow work before the first trial: it checks that the store is writable, and builds etcd if that is missing.
-func (c *labRunCommand) prepare(ctx context.Context, chosen []lab.Experiment, say func(string)) error {
-	warnOldRedis(say, c.Embedded || c.On == onDocker)
-	if err := lab.Probe(c.Out); err != nil {
-		return err
-	}
-	if c.On == onDocker || !lab.Uses(chosen, lab.Etcd) || servers.EtcdServer.Missing() != nil {
-		return nil
-	}
-	err := prepareEtcd(ctx, say)
-	if err != nil && os.Getenv("LAB_REQUIRE") != "all" {
-		say(fmt.Sprintf("%v. Variants that need etcd will be inconclusive.", err))
-		return nil
-	}
-	return err
-}
-
-// prepareEtcd builds etcd if it is missing. Call it before anything whose start has a time limit: a build takes minutes.
-func prepareEtcd(ctx context.Context, say func(string)) error {
-	return servers.PrepareEtcd(ctx, func() {
-		say("etcd is not on the PATH. Building it now; this takes a few minutes, once.")
-	})
 }
 
 // checkContainers checks that Docker works and has the image of Redis, which it returns.

@@ -87,11 +87,11 @@ func isLoopback(addr string) bool {
 // pageThink is how long a driver waits between reading and writing an order in a burst of the page, as in the demo.
 const pageThink = 100 * time.Millisecond
 
-// runnableVersions returns the versions that can run here right away.
+// runnableVersions returns the versions that can run here.
 func runnableVersions() []string {
 	return slices.DeleteFunc(versions.Names(), func(name string) bool {
 		v, _ := versions.Find(name)
-		return checkVersion(v) != nil
+		return missingServer(v) != nil
 	})
 }
 
@@ -172,9 +172,6 @@ func (c *labServeCommand) newPage(ctx context.Context, class *live.Class, start 
 		Options: lab.Options{Real: servers.RealRedis() && !c.Embedded, App: []string{program, "serve"}, Build: build(), Pace: pace},
 		Command: run.reproduceOne, StepCommand: stepCommand, Service: start,
 		Remote: c.URL != "", Versions: runnable,
-		Prepare: func(ctx context.Context, e lab.Experiment, tell func(what string)) {
-			_ = run.prepare(ctx, []lab.Experiment{e}, tell) // without etcd, a variant is inconclusive and says why
-		},
 	})
 }
 

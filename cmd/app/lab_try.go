@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"locklab/lab"
-	"locklab/lab/clients/protocol"
 	"locklab/lab/report/html"
 	"locklab/lab/report/terminal"
 	"locklab/lab/scorecard"
@@ -84,9 +83,6 @@ func (c *labTryCommand) startProgram(ctx context.Context, std streams) (p scorec
 	}
 	if err == nil {
 		err = p.CannotRun(lab.Here())
-	}
-	if err == nil && p.Claims.Store == protocol.Etcd {
-		err = prepareEtcd(ctx, std.say)
 	}
 	return p, commandError(ctx, err, "nothing was tested")
 }

@@ -140,7 +140,7 @@ func movingSlots(t *testing.T) moving {
 	cluster := testenv.Topology(t, string(topology.Cluster))
 	return moving{"v3", cluster, nil, func(ctx context.Context) error {
 		for _, key := range []string{pview.LockKey, pview.Key} {
-			move, err := cluster.MoveSlot(ctx, key)
+			move, err := testenv.MoveSlot(ctx, cluster, key)
 			if err == nil {
 				_, err = move.Keys(ctx)
 			}

@@ -37,8 +37,6 @@ type Config struct {
 	Class     *Class      // nil: everybody who reaches the page is its trainer
 	Store     string      // folder of the saved runs
 	Program   string      // how the user starts this program, for commands that the page shows
-	// Prepare does slow work before a run. It says by tell what it does.
-	Prepare func(ctx context.Context, e lab.Experiment, tell func(what string))
 	// Service starts the instances that bursts go to, with their servers, and returns them. The page asks once, or again after an error.
 	// The caller ends them after [Server.Wait]. tell says what it does.
 	Service  func(ctx context.Context, tell func(what string)) (burst.Running, error)

@@ -29,7 +29,6 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 func config(store string, more ...lab.Experiment) Config {
 	return Config{
 		Catalogue: append(claims.All(), more...), Store: store, Program: "app",
-		Prepare: func(context.Context, lab.Experiment, func(string)) {},
 		Command: func(e lab.Experiment, o lab.Options) string {
 			return fmt.Sprintf("run %s --seed %d", e.ID, o.Seed)
 		},

@@ -180,7 +180,6 @@ func (s *Server) run(ctx context.Context, t trial) (r lab.Result) {
 	over := 0
 	s.follow(redraw, func(changed func()) {
 		o.Tell = func(e lab.Event) { now.tell(e); changed() }
-		s.cfg.Prepare(ctx, t.experiment, func(what string) { now.say(what); changed() })
 		if r.Record.Interrupted = ctx.Err() != nil; r.Record.Interrupted {
 			return // nothing was begun, so nothing is saved
 		}

@@ -9,15 +9,16 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
+
+// EtcdServer is the program of etcd.
+var EtcdServer = Program{Name: "etcd", Debian: "etcd-server", Homebrew: "etcd"}
 
 // Etcd is a cluster of etcd servers: one, or three that elect a leader.
 type Etcd struct {
@@ -41,9 +42,8 @@ func startEtcd(ctx context.Context, s *Stack, n int, _ bool) (Servers, error) {
 	return serversOf(e.Members...), nil
 }
 
-// Etcd starts a cluster of n servers, 1 or 3, and waits until every one serves. The program is etcd of the PATH, or one that is built on
-// first use: see [EtcdProgram]. Settings are more of its flags ("--name", "value", …). A failover takes a second or two. The shortest lease
-// that a server grants is one second.
+// Etcd starts a cluster of n servers, 1 or 3, and waits until every one serves. Settings are more of etcd's flags ("--name", "value",
+// …). A failover takes a second or two. The shortest lease that a server grants is one second.
 func (s *Stack) Etcd(ctx context.Context, n int, settings ...string) (*Etcd, error) {
 	if n != 1 && n != 3 {
 		return nil, fmt.Errorf("stack: %d etcd servers: a cluster has 1 or 3", n)
@@ -57,14 +57,12 @@ func (s *Stack) ProxiedEtcd(ctx context.Context) (*Etcd, error) {
 	return s.etcdCluster(ctx, 3, true, nil)
 }
 
-func (s *Stack) etcdCluster(ctx context.Context, n int, proxied bool, settings []string) (*Etcd, error) {
-	program, err := EtcdProgram(ctx)
-	if err != nil {
+func (s *Stack) etcdCluster(ctx context.Context, n int, proxied bool, settings []string) (e *Etcd, err error) {
+	if err := EtcdServer.Missing(); err != nil {
 		return nil, err
 	}
-	var e *Etcd
-	err = whileTaken(func() (err error) {
-		e, err = s.etcd(ctx, program, n, proxied, settings)
+	err = whileTaken(func() error {
+		e, err = s.etcd(ctx, n, proxied, settings)
 		return err
 	})
 	if err != nil {
@@ -74,7 +72,7 @@ func (s *Stack) etcdCluster(ctx context.Context, n int, proxied bool, settings [
 }
 
 // etcd starts a cluster at free addresses.
-func (s *Stack) etcd(ctx context.Context, program []string, n int, proxied bool, settings []string) (*Etcd, error) {
+func (s *Stack) etcd(ctx context.Context, n int, proxied bool, settings []string) (*Etcd, error) {
 	addrs, err := s.FreeAddrs(2 * n)
 	if err != nil {
 		return nil, err
@@ -89,7 +87,7 @@ func (s *Stack) etcd(ctx context.Context, program []string, n int, proxied bool,
 		}
 		m.data = filepath.Join(s.dir, fmt.Sprint(m.Name, "-", portOf(m.Addr)))
 		m.ready, m.start = m.answers, func() (*Process, error) {
-			argv := slices.Concat(program, m.flags(token, strings.Join(cluster, ",")), settings)
+			argv := slices.Concat([]string{"etcd"}, m.flags(token, strings.Join(cluster, ",")), settings)
 			return s.start(command{name: m.Name, argv: argv})
 		}
 		e.Members, cluster[i] = append(e.Members, m), m.Name+"=http://"+m.announced()
@@ -170,11 +168,6 @@ func (m *Member) status(ctx context.Context) (status memberStatus, err error) {
 
 // ask sends a request to the member's gateway for JSON.
 func (m *Member) ask(ctx context.Context, path string, request, reply any) error {
-	select {
-	case <-m.Done():
-		return fmt.Errorf("stack: %s has ended: %s", m.Name, m.Server.(*Process).LastLine())
-	default:
-	}
 	ctx, cancel := context.WithTimeout(ctx, time.Second) // a member that is paused does not answer
 	defer cancel()
 	body, err := json.Marshal(request)
@@ -217,92 +210,4 @@ func messagesOfEtcd(ctx context.Context, addr string) (n int64, err error) {
 		n, err = n+int64(count), errors.Join(err, failed)
 	}
 	return n, err
-}
-
-// etcdVersion is that of lab/servers/etcdserver/go.mod.
-const etcdVersion = "v3.7.3"
-
-// EtcdServer is etcd of the PATH, or what is needed to build one.
-var EtcdServer = Program{Name: "etcd", Debian: "etcd-server", Homebrew: "etcd", find: func() error {
-	_, _, err := etcdProgram()
-	return err
-}, version: func() string {
-	argv, _, err := etcdProgram()
-	if err == nil && argv[0] != "etcd" { // one that is built
-		return strings.TrimPrefix(etcdVersion, "v")
-	}
-	return Program{Name: "etcd"}.Version()
-}}
-
-// EtcdProgram returns the command that runs an etcd server: etcd of the PATH, or the module lab/servers/etcdserver. The module is built on
-// first use, which takes some minutes, and is kept in the user's cache directory.
-func EtcdProgram(ctx context.Context) (argv []string, err error) {
-	if err := EtcdServer.Missing(); err != nil {
-		return nil, err
-	}
-	argv, source, err := etcdProgram()
-	if err == nil && source != "" {
-		err = buildEtcd(ctx, source, argv[0])
-	}
-	return argv, err
-}
-
-// PrepareEtcd builds that program where there is none. It calls tell before, because that takes minutes.
-func PrepareEtcd(ctx context.Context, tell func()) error {
-	_, source, err := etcdProgram()
-	if err == nil && source != "" {
-		tell()
-		_, err = EtcdProgram(ctx)
-	}
-	return err
-}
-
-// EtcdIsThere reports whether an etcd can start without a build, which takes minutes.
-func EtcdIsThere() bool {
-	_, source, err := etcdProgram()
-	return err == nil && source == ""
-}
-
-// etcdProgram finds the command. source is where it is built first; empty: it is there.
-func etcdProgram() (argv []string, source string, err error) {
-	if _, err := exec.LookPath("etcd"); err == nil {
-		return []string{"etcd"}, "", nil
-	}
-	const none = "etcd is missing, and %s to build one with"
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return nil, "", fmt.Errorf(none+": %w", "there is no directory", err)
-	}
-	argv = []string{filepath.Join(cache, "locklab", "etcd-"+etcdVersion), unsafeNoFsync}
-	if _, err := os.Stat(argv[0]); err == nil {
-		return argv, "", nil
-	}
-	_, file, _, _ := runtime.Caller(0)
-	source = filepath.Join(filepath.Dir(file), "etcdserver")
-	if _, err := os.Stat(filepath.Join(source, "go.mod")); err != nil {
-		return nil, "", fmt.Errorf(none, "there is no checkout of this program")
-	}
-	if _, err := exec.LookPath("go"); err != nil {
-		return nil, "", fmt.Errorf(none, "there is no go")
-	}
-	return argv, source, nil
-}
-
-// unsafeNoFsync is a flag of etcd since 3.5: a server that is killed has written nevertheless, and only a machine that stops loses data.
-const unsafeNoFsync = "--unsafe-no-fsync"
-
-// buildEtcd builds beside the program's place, because several processes may do so at the same time.
-func buildEtcd(ctx context.Context, source, program string) error {
-	if err := os.MkdirAll(filepath.Dir(program), 0o700); err != nil {
-		return fmt.Errorf("stack: %w", err)
-	}
-	unfinished := fmt.Sprintf("%s.%d", program, os.Getpid())
-	build := exec.CommandContext(ctx, "go", "build", "-o", unfinished, ".")
-	build.Cancel = func() error { return build.Process.Signal(os.Interrupt) } // it ends its compilers, and removes what they wrote
-	build.WaitDelay = 10 * time.Second
-	build.Dir, build.Env = source, append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("stack: there is no etcd on the PATH, and go cannot build one: %w: %s", err, strings.TrimSpace(string(out)))
-	}
-	return os.Rename(unfinished, program)
 }

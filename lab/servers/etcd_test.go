@@ -5,10 +5,6 @@ package servers_test
 import (
 	"context"
 	"errors"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -116,68 +112,5 @@ func TestEtcdThatDoesNotStartSaysWhy(t *testing.T) {
 	_, err := testenv.Stack(t).Etcd(testenv.Context(t), 1, "--election-timeout", "60")
 	if err == nil || !strings.Contains(err.Error(), "should be at least as 5 times") {
 		t.Errorf("got %v", err)
-	}
-}
-
-// An etcd is built once, and the user is told before.
-func TestPrepareEtcdBuildsOnce(t *testing.T) {
-	path := t.TempDir()
-	t.Setenv("PATH", path+":"+links(t, "sh", "touch")) // and no etcd
-	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	t.Setenv("HOME", t.TempDir())
-	compiler := []byte("#!/bin/sh\n[ \"$1 $2\" = 'build -o' ] && touch \"$3\"\n")
-	if err := os.WriteFile(filepath.Join(path, "go"), compiler, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	told := 0
-	if servers.EtcdIsThere() {
-		t.Error("it is there before it is built")
-	}
-	for range 2 {
-		if err := servers.PrepareEtcd(t.Context(), func() { told++ }); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if told != 1 || !servers.EtcdIsThere() {
-		t.Errorf("told %d times that it is built, want once; it is there: %v", told, servers.EtcdIsThere())
-	}
-}
-
-// links is a directory with some programs only.
-func links(t *testing.T, programs ...string) string {
-	dir := t.TempDir()
-	for _, name := range programs {
-		program, err := exec.LookPath(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(program, filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
-
-// Without etcd and without go the error says what to install.
-func TestEtcdProgramIsFoundOrSaysWhatIsMissing(t *testing.T) {
-	t.Setenv("PATH", t.TempDir())
-	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	t.Setenv("HOME", t.TempDir())
-	if _, err := servers.EtcdProgram(t.Context()); err == nil || !strings.Contains(err.Error(), "apt-get install etcd-server") {
-		t.Errorf("got %v", err)
-	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	built := filepath.Join(cache, "locklab", "etcd-v3.7.3")
-	if err := os.MkdirAll(filepath.Dir(built), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(built, nil, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if argv, err := servers.EtcdProgram(t.Context()); err != nil || !slices.Contains(argv, built) {
-		t.Errorf("a program that was built before is not used: %v, %v", argv, err)
 	}
 }

@@ -24,19 +24,19 @@ type Isolation struct {
 func Cut(name string, proxies ...*Proxy) *Isolation {
 	i := &Isolation{name: name}
 	for _, p := range proxies {
-		i.drop(p, "")
+		i.drop(p)
 	}
 	return i
 }
 
-// drop drops everything at p, or what a sender and the server behind p send each other.
-func (i *Isolation) drop(p *Proxy, sender string) {
+// drop drops everything at p, or what some senders and the server behind p send each other.
+func (i *Isolation) drop(p *Proxy, senders ...string) {
 	i.proxies, i.before = append(i.proxies, p), i.before+p.Dropped().Bytes
-	if sender == "" {
+	if len(senders) == 0 {
 		p.Drop(faultproxy.Both)
 		return
 	}
-	p.DropMatching(faultproxy.Both, func(label string) bool { return label == sender })
+	p.DropMatching(faultproxy.Both, func(label string) bool { return slices.Contains(senders, label) })
 }
 
 // Await waits until something was dropped, which is the proof: servers send each other signs of life.
@@ -74,7 +74,7 @@ func (e *Etcd) Isolate(ctx context.Context, m *Member) (*Isolation, error) {
 		return nil, fmt.Errorf("stack: %s has no id: %w", m.Name, err)
 	}
 	i := &Isolation{name: m.Name}
-	i.drop(m.Proxy, "")
+	i.drop(m.Proxy)
 	for _, other := range e.Members {
 		if other != m {
 			i.drop(other.Proxy, strconv.FormatUint(id, 16))
@@ -93,7 +93,7 @@ func (n *ZooKeeperNode) Isolate() *Isolation {
 func (t *Topology) Isolate(ctx context.Context, n *Node) (*Isolation, error) {
 	i := &Isolation{name: n.Name}
 	if n.bus == nil {
-		i.drop(n.Proxy, "")
+		i.drop(n.Proxy)
 		return i, nil
 	}
 	var id string
@@ -104,14 +104,25 @@ func (t *Topology) Isolate(ctx context.Context, n *Node) (*Isolation, error) {
 	if err != nil {
 		return nil, fmt.Errorf("stack: %s: %w", n.Name, err)
 	}
-	i.drop(n.Proxy, "")
-	i.drop(n.bus, "")
+	i.drop(n.Proxy)
+	i.drop(n.bus)
 	for _, other := range t.Nodes {
 		if other != n {
 			i.drop(other.bus, id)
 		}
 	}
 	return i, nil
+}
+
+// DropReplicas drops what replicas and this node send each other. A replica that connects again does not get through either.
+func (n *Node) DropReplicas(replicas ...*Node) *Isolation {
+	var ports []string // with which a replica introduces itself
+	for _, r := range replicas {
+		ports = append(ports, strconv.Itoa(portOf(r.Addr)), strconv.Itoa(portOf(r.AnnouncedAddr())))
+	}
+	i := &Isolation{name: n.Name}
+	i.drop(n.Proxy, ports...)
+	return i
 }
 
 // Without is the topology for clients that must not be told the address of a node.

@@ -160,12 +160,6 @@ func (p *Process) Log() string {
 	return string(text)
 }
 
-// LastLine is the last line that the server printed.
-func (p *Process) LastLine() string {
-	lines := strings.Split(strings.TrimSpace(p.end()), "\n")
-	return lines[len(lines)-1]
-}
-
 // LastLines are the last lines that the process printed, at most n. Of a long line it is the beginning.
 func (p *Process) LastLines(n int) (lines []string) {
 	const longest = 200 // bytes

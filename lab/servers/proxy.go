@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"net"
 	"regexp"
-	"slices"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -76,18 +74,6 @@ func sender(label string, request []byte) string {
 		}
 	}
 	return label
-}
-
-// DropReplicas drops what the given replicas and this server send each other; without nodes, what all replicas send and receive. A
-// replica that connects again does not get through either.
-func (p *Proxy) DropReplicas(nodes ...*Node) {
-	var ports []string
-	for _, n := range nodes {
-		for _, addr := range []string{n.Addr, n.AnnouncedAddr()} {
-			ports = append(ports, strconv.Itoa(portOf(addr)))
-		}
-	}
-	p.DropMatching(faultproxy.Both, func(port string) bool { return port != "" && (len(nodes) == 0 || slices.Contains(ports, port)) })
 }
 
 // Stop ends the proxy and every connection: new ones are refused.

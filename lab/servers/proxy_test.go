@@ -108,7 +108,7 @@ func TestProxyDropsReplicas(t *testing.T) {
 			if c.kind == "cluster" {
 				followers = followers[:1]
 			}
-			master.Proxy.DropReplicas(followers[c.kept:]...)
+			master.DropReplicas(followers[c.kept:]...)
 			client := dial(t, master.AnnouncedAddr())
 			if err := client.Set(ctx, "{06S}", "1", 0).Err(); err != nil { // in the first master's slots
 				t.Fatal(err)

@@ -18,36 +18,39 @@ import (
 //
 // Pausing a replica would not cut replication: the kernel of a paused process still receives.
 func (n *Node) CutReplicas(ctx context.Context, key string, replicas ...*Node) (proof string, mend func() error, err error) {
-	if mend, err = n.cutOff(ctx, replicas); err != nil {
-		return "", mend, err
+	dropped := func(context.Context) error { return nil } // nothing reaches a container that is on no network
+	if n.Proxy == nil {
+		mend, err = disconnect(ctx, replicas)
+	} else {
+		cut := n.DropReplicas(replicas...)
+		mend = func() error { cut.Mend(); return nil }
+		dropped = func(ctx context.Context) error { _, err := cut.Await(ctx); return err }
 	}
-	dropped := n.awaitDrop()
-	if err = n.WithClient(func(c *redis.Client) error { return c.Set(ctx, key, "1", time.Minute).Err() }); err != nil {
-		return "", mend, err
+	if err == nil {
+		err = n.WithClient(func(c *redis.Client) error { return c.Set(ctx, key, "1", time.Minute).Err() })
 	}
-	if err = n.Await(ctx, dropped); err != nil {
-		return "", mend, err
+	if err == nil {
+		err = dropped(ctx)
 	}
-	proof, err = n.lag(ctx, replicas)
-	return proof, mend, err
+	if err == nil {
+		proof, err = n.lag(ctx, replicas)
+	}
+	return proof, sync.OnceValue(mend), err
 }
 
-func (n *Node) cutOff(ctx context.Context, replicas []*Node) (mend func() error, err error) {
-	if n.Proxy != nil {
-		n.Proxy.DropReplicas(replicas...)
-		return sync.OnceValue(func() error { n.Proxy.Mend(); return nil }), nil
-	}
+// disconnect takes replicas in containers off their network, until mend.
+func disconnect(ctx context.Context, replicas []*Node) (mend func() error, err error) {
 	var cut []*container
-	mend = sync.OnceValue(func() (err error) {
+	mend = func() (err error) {
 		for _, c := range cut {
 			err = errors.Join(err, bounded(c.Connect))
 		}
 		return err
-	})
+	}
 	for _, replica := range replicas {
 		c, contained := replica.Server.(*container)
 		if !contained {
-			return mend, fmt.Errorf("stack: %s has no proxy and is no container: its replication cannot be cut", n.Name)
+			return mend, fmt.Errorf("stack: %s has no proxy before its master and is no container: it cannot be cut off", replica.Name)
 		}
 		if err := c.Disconnect(ctx); err != nil {
 			return mend, err
@@ -55,21 +58,6 @@ func (n *Node) cutOff(ctx context.Context, replicas []*Node) (mend func() error,
 		cut = append(cut, c)
 	}
 	return mend, nil
-}
-
-// awaitDrop returns a condition: the proxy has dropped something since now. A container that is on no network needs no condition,
-// because nothing reaches it.
-func (n *Node) awaitDrop() func(context.Context) error {
-	if n.Proxy == nil {
-		return func(context.Context) error { return nil }
-	}
-	before := n.Proxy.Dropped().Bytes
-	return func(context.Context) error {
-		if n.Proxy.Dropped().Bytes == before {
-			return fmt.Errorf("the %s has dropped nothing", n.Proxy.Name)
-		}
-		return nil
-	}
 }
 
 // lag proves that every replica has less of the replication stream than its master.

@@ -190,7 +190,7 @@ func TestPreflightAsksEveryMasterOfACluster(t *testing.T) {
 			t.Errorf("masters %v: %+v", masters, report)
 		}
 	}
-	move, err := started.MoveSlot(testenv.Context(t), "lock:pview")
+	move, err := testenv.MoveSlot(testenv.Context(t), started, "lock:pview")
 	if err != nil {
 		t.Fatal(err)
 	}

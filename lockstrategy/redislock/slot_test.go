@@ -35,7 +35,7 @@ func TestALockWhoseSlotMoves(t *testing.T) {
 	}
 	one, two, three, four := newLock(), newLock(), newLock(), newLock()
 	held := testlocks.Granted(t, one, key)
-	move, err := started.MoveSlot(ctx, key)
+	move, err := testenv.MoveSlot(ctx, started, key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestAReleaseOutlastsAClusterThatIsDown(t *testing.T) {
 	testenv.Eventually(t, "it is refused several times", func() bool {
 		refused := int64(0)
 		for _, node := range started.Nodes {
-			refused += node.Refused(ctx, "CLUSTERDOWN")
+			refused += testenv.Refused(ctx, node, "CLUSTERDOWN")
 		}
 		return refused > 3
 	})
