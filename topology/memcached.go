@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"net"
 	"strings"
@@ -22,20 +23,44 @@ const idleConnections = 64
 
 // openMemcached opens a client and waits until every server answers or ctx ends.
 func openMemcached(ctx context.Context, addrs []string) (*memcached, error) {
-	servers := new(memcache.ServerList)
-	m := &memcached{Client: memcache.NewFromSelector(servers), addrs: addrs}
+	m := &memcached{Client: memcache.NewFromSelector(byName(addrs)), addrs: addrs}
 	m.MaxIdleConns, m.DialContext = idleConnections, dialNamed
-	err := until(ctx, func(ctx context.Context) error {
-		if err := servers.SetServers(addrs...); err != nil { // it looks the names up
-			return fmt.Errorf("%s: %w", m, err)
-		}
-		return m.Ping(ctx)
-	})
-	if err != nil {
+	if err := until(ctx, m.Ping); err != nil {
 		return nil, errors.Join(err, m.Close())
 	}
 	return m, nil
 }
+
+// byName chooses the server of a key from the list of names, as [memcache.ServerList] does from what it has looked up once. Here each dial
+// looks a name up: a server may return at another address.
+type byName []string
+
+// PickServer implements [memcache.ServerSelector].
+func (b byName) PickServer(key string) (net.Addr, error) {
+	if len(b) == 0 {
+		return nil, memcache.ErrNoServers
+	}
+	return serverName(b[crc32.ChecksumIEEE([]byte(key))%uint32(len(b))]), nil
+}
+
+// Each implements [memcache.ServerSelector].
+func (b byName) Each(use func(net.Addr) error) error {
+	for _, server := range b {
+		if err := use(serverName(server)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// serverName is host:port.
+type serverName string
+
+// Network implements [net.Addr].
+func (serverName) Network() string { return "tcp" }
+
+// String implements [net.Addr].
+func (s serverName) String() string { return string(s) }
 
 // Backend is a *memcache.Client.
 func (m *memcached) Backend() any { return m.Client }

@@ -37,7 +37,9 @@ func NewTask[T any](name string, do func(ctx context.Context, of T, at AtStep) e
 				}
 				if strings.HasPrefix(step, a.Stop) {
 					report(stopped, step)
-					lines.Scan()
+					if !lines.Scan() { // the trial is over, and must not go on
+						select {}
+					}
 				}
 			})
 		}

@@ -77,7 +77,7 @@ func (p *portPool) take(n int) (ports []int, err error) {
 	for len(ports) < n {
 		if len(p.free) == 0 && !p.claim() {
 			p.free = append(p.free, ports...)
-			return nil, fmt.Errorf("stack: no free port from %d to %d: end other labs", p.first, p.first+p.blocks*p.size-1)
+			return nil, fmt.Errorf("no free port from %d to %d: end other labs", p.first, p.first+p.blocks*p.size-1)
 		}
 		port := p.free[0]
 		p.free = p.free[1:]

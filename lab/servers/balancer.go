@@ -33,13 +33,13 @@ func (s *Stack) Balance(listen string, instances ...*Instance) (*Balancer, error
 	for _, instance := range instances {
 		target, err := url.Parse(instance.URL)
 		if err != nil {
-			return nil, fmt.Errorf("stack: balancer: %w", err)
+			return nil, fmt.Errorf("balancer: %w", err)
 		}
 		b.proxies = append(b.proxies, proxy(target))
 	}
 	listener, err := net.Listen("tcp", listen)
 	if err != nil {
-		return nil, fmt.Errorf("stack: balancer: %w", err)
+		return nil, fmt.Errorf("balancer: %w", err)
 	}
 	b.URL = "http://" + listener.Addr().String()
 	b.own = http.NewServeMux()

@@ -28,11 +28,11 @@ func (s *Stack) cluster(ctx context.Context, t *Topology) error {
 		defer clients[i].Close()
 	}
 	if err := assignSlots(ctx, clients); err != nil {
-		return fmt.Errorf("stack: cluster: %w", err)
+		return fmt.Errorf("cluster: %w", err)
 	}
 	for i, node := range t.Nodes[1:] {
 		if err := clients[0].Do(ctx, "CLUSTER", "MEET", "127.0.0.1", portOf(node.Addr), buses[i+1]).Err(); err != nil {
-			return fmt.Errorf("stack: cluster: %w", err)
+			return fmt.Errorf("cluster: %w", err)
 		}
 	}
 	return t.replicate(ctx, clients)
@@ -95,7 +95,7 @@ func (t *Topology) replicate(ctx context.Context, clients []*redis.Client) error
 	for i := masters; i < len(clients); i++ {
 		master, err := clients[i-masters].Do(ctx, "CLUSTER", "MYID").Text()
 		if err != nil {
-			return fmt.Errorf("stack: cluster: %w", err)
+			return fmt.Errorf("cluster: %w", err)
 		}
 		err = t.Nodes[i].Await(ctx, func(ctx context.Context) error {
 			return clients[i].ClusterReplicate(ctx, master).Err()

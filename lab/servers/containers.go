@@ -36,7 +36,7 @@ func (s *Stack) startContainers(ctx context.Context, t *Topology) error {
 		}
 		c, err := docker.Container(ctx, service)
 		if err != nil {
-			return fmt.Errorf("stack: %w", err)
+			return err
 		}
 		addr := docker.Published(service)
 		_, port, _ := net.SplitHostPort(addr)
@@ -86,7 +86,7 @@ func (s *Stack) startProject(ctx context.Context, kind string) (docker compose.D
 func freeSettings(name string) ([]string, error) {
 	ours, err := net.InterfaceAddrs()
 	if err != nil {
-		return nil, fmt.Errorf("stack: %w", err)
+		return nil, err
 	}
 	for range 100 {
 		network := netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 66, byte(rand.N(256)), 0}), 24)
@@ -103,5 +103,5 @@ func freeSettings(name string) ([]string, error) {
 			"CHECK_EVERY=5s", // whatever .env says: a trial waits for the first check
 		}, nil
 	}
-	return nil, errors.New("stack: this machine has addresses in every network of 10.66.0.0/16")
+	return nil, errors.New("this machine has addresses in every network of 10.66.0.0/16")
 }

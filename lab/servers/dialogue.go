@@ -28,7 +28,7 @@ type Dialogue struct {
 // Dialogue starts a process of this same binary in a role. The caller must Stop or Kill it, and then read Out to its end and close it.
 func (s *Stack) Dialogue(role, name string) (*Dialogue, error) {
 	if roles[role] == nil {
-		return nil, fmt.Errorf("stack: no process has the role %q", role)
+		return nil, fmt.Errorf("no process has the role %q", role)
 	}
 	return s.talk(s.inRole(role, command{name: name}))
 }
@@ -41,11 +41,11 @@ func (s *Stack) Program(name string, argv ...string) (*Dialogue, error) {
 func (s *Stack) talk(c command) (*Dialogue, error) {
 	stdin, in, err := os.Pipe()
 	if err != nil {
-		return nil, fmt.Errorf("stack: %w", err)
+		return nil, err
 	}
 	out, stdout, err := os.Pipe()
 	if err != nil {
-		return nil, fmt.Errorf("stack: %w", errors.Join(err, stdin.Close(), in.Close()))
+		return nil, errors.Join(err, stdin.Close(), in.Close())
 	}
 	c.in, c.out = stdin, stdout
 	p, err := s.start(c)

@@ -46,7 +46,7 @@ func startEtcd(ctx context.Context, s *Stack, n int, _ bool) (Servers, error) {
 // …). A failover takes a second or two. The shortest lease that a server grants is one second.
 func (s *Stack) Etcd(ctx context.Context, n int, settings ...string) (*Etcd, error) {
 	if n != 1 && n != 3 {
-		return nil, fmt.Errorf("stack: %d etcd servers: a cluster has 1 or 3", n)
+		return nil, fmt.Errorf("%d etcd servers: a cluster has 1 or 3", n)
 	}
 	return s.etcdCluster(ctx, n, false, settings)
 }
@@ -66,7 +66,7 @@ func (s *Stack) etcdCluster(ctx context.Context, n int, proxied bool, settings [
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("stack: etcd: %w", err)
+		return nil, fmt.Errorf("etcd: %w", err)
 	}
 	return e, nil
 }
@@ -181,11 +181,11 @@ func (m *Member) ask(ctx context.Context, path string, request, reply any) error
 	post.Close = true // no connection stays
 	answer, err := http.DefaultClient.Do(post)
 	if err != nil {
-		return fmt.Errorf("stack: %s: %w", m.Name, err)
+		return fmt.Errorf("%s: %w", m.Name, err)
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("stack: %s answers %s", m.Name, answer.Status)
+		return fmt.Errorf("%s answers %s", m.Name, answer.Status)
 	}
 	return json.NewDecoder(answer.Body).Decode(reply)
 }

@@ -21,7 +21,7 @@ func (n *Node) Restart(ctx context.Context) (proof string, err error) {
 		return err
 	})
 	if err == nil && keys > 0 {
-		err = fmt.Errorf("stack: %s has %d keys after a restart, and must be empty", n.Name, keys)
+		err = fmt.Errorf("%s has %d keys after a restart, and must be empty", n.Name, keys)
 	}
 	return fmt.Sprintf("%s with %d keys", proof, keys), err
 }

@@ -61,7 +61,7 @@ func (i *Instance) Restart(ctx context.Context) (proof string, err error) {
 	}
 	if again.URL != i.URL {
 		again.Kill()
-		return "", fmt.Errorf("stack: %s listens at %s after a restart, and before at %s", i.Name, again.URL, i.URL)
+		return "", fmt.Errorf("%s listens at %s after a restart, and before at %s", i.Name, again.URL, i.URL)
 	}
 	i.Process = again.Process
 	return fmt.Sprintf("%s; process %d serves at %s", before, i.PID(), i.URL), nil

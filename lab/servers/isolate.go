@@ -48,7 +48,7 @@ func (i *Isolation) Await(ctx context.Context) (proof string, err error) {
 			lost += p.Dropped().Bytes
 		}
 		if lost == 0 {
-			return errors.New("stack: nothing was dropped between " + i.name + " and the others")
+			return errors.New("nothing was dropped between " + i.name + " and the others")
 		}
 		return nil
 	})
@@ -71,7 +71,7 @@ func (e *Etcd) Isolate(ctx context.Context, m *Member) (*Isolation, error) {
 	}
 	id, err := strconv.ParseUint(status.Header.MemberID, 10, 64)
 	if err != nil {
-		return nil, fmt.Errorf("stack: %s has no id: %w", m.Name, err)
+		return nil, fmt.Errorf("%s has no id: %w", m.Name, err)
 	}
 	i := &Isolation{name: m.Name}
 	i.drop(m.Proxy)
@@ -102,7 +102,7 @@ func (t *Topology) Isolate(ctx context.Context, n *Node) (*Isolation, error) {
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("stack: %s: %w", n.Name, err)
+		return nil, fmt.Errorf("%s: %w", n.Name, err)
 	}
 	i.drop(n.Proxy)
 	i.drop(n.bus)

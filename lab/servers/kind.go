@@ -34,7 +34,7 @@ func (p Program) Missing() error {
 		return fmt.Errorf("%w: install its own package, or that of a newer system", old)
 	}
 	if err := find(); err != nil {
-		return fmt.Errorf("stack: %w (Debian: apt-get install %s, macOS: brew install %s)", err, p.Debian, p.Homebrew)
+		return fmt.Errorf("%w (Debian: apt-get install %s, macOS: brew install %s)", err, p.Debian, p.Homebrew)
 	}
 	return nil
 }
@@ -197,7 +197,7 @@ type Servers struct {
 func (s *Stack) Start(ctx context.Context, kind string, n int, real bool) (Servers, error) {
 	k, known := KindNamed(kind)
 	if !known {
-		return Servers{}, fmt.Errorf("stack: there is no kind of server %q", kind)
+		return Servers{}, fmt.Errorf("there is no kind of server %q", kind)
 	}
 	started, err := k.start(ctx, s, n, real)
 	started.Kind = k

@@ -65,7 +65,7 @@ func (s *Stack) MariaDB(ctx context.Context, settings ...string) (*Database, err
 		return nil, err
 	}
 	if err := s.installMariaDB(ctx, dir); err != nil {
-		return nil, fmt.Errorf("stack: mariadb: %w", err)
+		return nil, fmt.Errorf("mariadb: %w", err)
 	}
 	d := &Database{Restartable: Restartable{Name: "mariadb"}}
 	// The path of its socket is relative to its directory: Unix allows some hundred characters, and the path of a temporary directory may
@@ -129,7 +129,7 @@ func mariaAdmin(addr string) (*sql.DB, error) {
 	cfg.Logger = new(mysql.NopLogger)
 	connector, err := mysql.NewConnector(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("stack: %w", err)
+		return nil, err
 	}
 	return sql.OpenDB(connector), nil
 }

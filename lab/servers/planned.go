@@ -30,7 +30,7 @@ func (t *Topology) FailOver(ctx context.Context, key string) (f *PlannedFailover
 		return f.typed(ctx, candidates[0])
 	})
 	if err != nil {
-		return nil, fmt.Errorf("stack: planned failover: %w", err)
+		return nil, fmt.Errorf("planned failover: %w", err)
 	}
 	return f, Until(ctx, func(ctx context.Context) error {
 		for _, n := range candidates {
@@ -39,7 +39,7 @@ func (t *Topology) FailOver(ctx context.Context, key string) (f *PlannedFailover
 				return nil
 			}
 		}
-		return fmt.Errorf("stack: %s was typed, and no replica of %s is a master", f.Typed, f.Old.Name)
+		return fmt.Errorf("%s was typed, and no replica of %s is a master", f.Typed, f.Old.Name)
 	})
 }
 

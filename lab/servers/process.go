@@ -42,19 +42,19 @@ func (s *Stack) start(c command) (*Process, error) {
 	p := &Process{Name: c.name, log: filepath.Join(s.dir, c.name+".log"), done: make(chan struct{})}
 	log, err := os.Create(p.log)
 	if err != nil {
-		return nil, fmt.Errorf("stack: %w", err)
+		return nil, err
 	}
 	defer log.Close()
 	reports, report, err := os.Pipe()
 	if err != nil {
-		return nil, fmt.Errorf("stack: %w", err)
+		return nil, err
 	}
 	defer reports.Close()
 	p.supervisor = s.supervisor(c, log, report)
 	err = p.supervisor.Start()
 	_, _ = report.Close(), log.Close() // the supervisor has duplicates
 	if err != nil {
-		return nil, fmt.Errorf("stack: start %s: %w", c.name, err)
+		return nil, fmt.Errorf("start %s: %w", c.name, err)
 	}
 	go func() {
 		defer close(p.done)
@@ -67,7 +67,7 @@ func (s *Stack) start(c command) (*Process, error) {
 	}
 	if err != nil {
 		<-p.done
-		return nil, fmt.Errorf("stack: start %s: %s", c.name, p.lastOutput())
+		return nil, fmt.Errorf("start %s: %s", c.name, p.lastOutput())
 	}
 	s.add(p)
 	return p, nil
@@ -118,7 +118,7 @@ func (p *Process) Stop() error {
 		return nil
 	case <-time.After(stopTimeout):
 		p.Kill()
-		return fmt.Errorf("stack: %s did not end within %s and was killed", p.Name, stopTimeout)
+		return fmt.Errorf("%s did not end within %s and was killed", p.Name, stopTimeout)
 	}
 }
 
@@ -136,7 +136,7 @@ func (p *Process) Pause() error {
 	defer poll.Stop()
 	for deadline := time.Now().Add(30 * time.Second); !stopped(p.pid); <-poll.C {
 		if time.Now().After(deadline) {
-			return fmt.Errorf("stack: %s does not stop", p.Name)
+			return fmt.Errorf("%s does not stop", p.Name)
 		}
 	}
 	return nil

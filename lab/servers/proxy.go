@@ -33,7 +33,7 @@ func (s *Stack) proxy(p *Proxy, server string) (_ *Proxy, err error) {
 	p.Proxy = faultproxy.New(p.dialServer)
 	p.Label = sender
 	if p.Addr, err = p.Listen(); err != nil {
-		return nil, fmt.Errorf("stack: %s: %w", p.Name, err)
+		return nil, fmt.Errorf("%s: %w", p.Name, err)
 	}
 	s.add(p)
 	return p, nil

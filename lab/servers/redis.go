@@ -56,7 +56,7 @@ func (s *Stack) Redis(ctx context.Context, name string, real bool, settings ...s
 	}
 	conf, err := os.CreateTemp(dir, "redis-*.conf")
 	if err != nil {
-		return nil, fmt.Errorf("stack: %w", err)
+		return nil, err
 	}
 	defer conf.Close()
 	n := &Node{Restartable: Restartable{Name: name}}
@@ -142,7 +142,7 @@ func (n *Node) Info(ctx context.Context, section, name string) (value string, er
 		return err
 	})
 	if err != nil {
-		return "", fmt.Errorf("stack: %s: %w", n.Name, err)
+		return "", fmt.Errorf("%s: %w", n.Name, err)
 	}
 	return value, nil
 }

@@ -50,7 +50,7 @@ func disconnect(ctx context.Context, replicas []*Node) (mend func() error, err e
 	for _, replica := range replicas {
 		c, contained := replica.Server.(*container)
 		if !contained {
-			return mend, fmt.Errorf("stack: %s has no proxy before its master and is no container: it cannot be cut off", replica.Name)
+			return mend, fmt.Errorf("%s has no proxy before its master and is no container: it cannot be cut off", replica.Name)
 		}
 		if err := c.Disconnect(ctx); err != nil {
 			return mend, err
@@ -73,7 +73,7 @@ func (n *Node) lag(ctx context.Context, replicas []*Node) (proof string, err err
 			return "", err
 		}
 		if offset >= written {
-			return "", fmt.Errorf("stack: %s has all %d bytes of %s, although it was cut off", replica.Name, written, n.Name)
+			return "", fmt.Errorf("%s has all %d bytes of %s, although it was cut off", replica.Name, written, n.Name)
 		}
 		offsets = append(offsets, fmt.Sprintf("%s %d", replica.Name, offset))
 	}
@@ -95,7 +95,7 @@ func (n *Node) offset(ctx context.Context) (int64, error) {
 	}
 	value, err := infoField(text, name)
 	if err != nil {
-		return 0, fmt.Errorf("stack: %s: %w", n.Name, err)
+		return 0, fmt.Errorf("%s: %w", n.Name, err)
 	}
 	return strconv.ParseInt(value, 10, 64)
 }

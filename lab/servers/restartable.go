@@ -30,7 +30,7 @@ func (r *Restartable) Await(ctx context.Context, ready func(context.Context) err
 // serves. The server must not be used meanwhile. A container cannot be started again: that is an error.
 func (r *Restartable) Restart(ctx context.Context) (proof string, err error) {
 	if r.start == nil {
-		return "", fmt.Errorf("stack: %s cannot be started again: it runs in a container", r.Name)
+		return "", fmt.Errorf("%s cannot be started again: it runs in a container", r.Name)
 	}
 	r.Kill()
 	before, err := r.Ended()
@@ -90,7 +90,7 @@ func awaitLeader[S interface {
 	leads(context.Context) (bool, error)
 }](ctx context.Context, servers []S) (leader S, err error) {
 	err = Until(ctx, func(ctx context.Context) error {
-		failed := errors.New("stack: no server leads")
+		failed := errors.New("no server leads")
 		for _, s := range servers {
 			leads, err := s.leads(ctx)
 			if leads {
@@ -115,7 +115,7 @@ func (s *Stack) startAtFreeAddr(ctx context.Context, r *Restartable) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("stack: %s: %w", r.Name, err)
+		return fmt.Errorf("%s: %w", r.Name, err)
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ func (t *Topology) MasterOf(ctx context.Context, key string) (*Node, error) {
 				return n, nil
 			}
 		}
-		return nil, fmt.Errorf("stack: none of %d nodes is a master", len(t.Nodes))
+		return nil, fmt.Errorf("none of %d nodes is a master", len(t.Nodes))
 	}
 	if err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func (t *Topology) nodeAt(addr string) (*Node, error) {
 			return n, nil
 		}
 	}
-	return nil, fmt.Errorf("stack: %s is the master, and no node of this %s", addr, t.Kind)
+	return nil, fmt.Errorf("%s is the master, and no node of this %s", addr, t.Kind)
 }
 
 // ReplicasOf are the nodes that copy a master.
@@ -77,7 +77,7 @@ func (n *Node) copies(ctx context.Context, master *Node) (bool, error) {
 func (n *Node) HasRole(ctx context.Context, want string) error {
 	role, err := n.Info(ctx, "replication", "role")
 	if err == nil && role != want {
-		err = fmt.Errorf("stack: %s is a %s", n.Name, role)
+		err = fmt.Errorf("%s is a %s", n.Name, role)
 	}
 	return err
 }
@@ -105,7 +105,7 @@ func (n *Node) OwnerOf(ctx context.Context, key string) (addr string, err error)
 func (t *Topology) AwaitNamed(ctx context.Context, key string, want *Node, dead ...*Node) error {
 	right := func(named string, err error) error {
 		if err == nil && named != want.AnnouncedAddr() {
-			err = fmt.Errorf("stack: %s is named, not %s", named, want.Name)
+			err = fmt.Errorf("%s is named, not %s", named, want.Name)
 		}
 		return err
 	}

@@ -36,15 +36,15 @@ func New() (*Stack, error) {
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return nil, fmt.Errorf("stack: %w", err)
+		return nil, err
 	}
 	dir, err := os.MkdirTemp("", "locklab-")
 	if err != nil {
-		return nil, fmt.Errorf("stack: %w", err)
+		return nil, err
 	}
 	watched, lifeline, err := os.Pipe()
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("stack: %w", err), os.RemoveAll(dir))
+		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	return &Stack{dir: dir, self: self, lifeline: lifeline, watched: watched}, nil
 }
@@ -70,7 +70,7 @@ func (s *Stack) Close() error {
 func (s *Stack) workdir(name string) (string, error) {
 	dir := filepath.Join(s.dir, name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", fmt.Errorf("stack: %w", err)
+		return "", err
 	}
 	return dir, nil
 }
@@ -115,14 +115,14 @@ func await(ctx context.Context, server Server, ready func(context.Context) error
 		select {
 		case <-server.Done():
 			if err != nil {
-				err = Permanent{fmt.Errorf("stack: %s ended before it was ready: %s", server, server.lastOutput())}
+				err = Permanent{fmt.Errorf("%s ended before it was ready: %s", server, server.lastOutput())}
 			}
 		default:
 		}
 		return err
 	})
 	if ctx.Err() != nil && err != nil {
-		return fmt.Errorf("stack: %s is not ready in time: %w", server, err)
+		return fmt.Errorf("%s is not ready in time: %w", server, err)
 	}
 	return err
 }

@@ -35,7 +35,7 @@ func (s *Stack) takedown(project string) (*takedown, error) {
 		err = t.process.Start()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("stack: %w", err)
+		return nil, err
 	}
 	return t, nil
 }
@@ -44,7 +44,7 @@ func (s *Stack) takedown(project string) (*takedown, error) {
 func (t *takedown) Stop() error {
 	_ = t.in.Close()
 	if err := t.process.Wait(); err != nil {
-		return fmt.Errorf("stack: %s: %w", strings.TrimSpace(t.out.String()), err)
+		return fmt.Errorf("%s: %w", strings.TrimSpace(t.out.String()), err)
 	}
 	return nil
 }

@@ -50,7 +50,7 @@ func (s *Stack) arrange(ctx context.Context, t *Topology, real bool) (*Topology,
 		return t, s.startContainers(ctx, t)
 	}
 	if t.Kind != "single" && !real {
-		return nil, fmt.Errorf("stack: the topology %s needs a real redis-server on the PATH", t.Kind)
+		return nil, fmt.Errorf("the topology %s needs a real redis-server on the PATH", t.Kind)
 	}
 	var err error
 	switch t.Kind {
@@ -63,7 +63,7 @@ func (s *Stack) arrange(ctx context.Context, t *Topology, real bool) (*Topology,
 	case "cluster":
 		err = s.cluster(ctx, t)
 	default:
-		err = fmt.Errorf("stack: no topology %q", t.Kind)
+		err = fmt.Errorf("no topology %q", t.Kind)
 	}
 	t.setAddrs()
 	return t, err

@@ -230,7 +230,7 @@ func (s *Stack) zooKeeper(id int, addr, servers string) (*ZooKeeperNode, error) 
 		os.WriteFile(filepath.Join(dir, "myid"), fmt.Append(nil, id), 0o600),
 	)
 	if err != nil {
-		return nil, fmt.Errorf("stack: %w", err)
+		return nil, err
 	}
 	node := &ZooKeeperNode{Restartable: Restartable{Name: name, Addr: addr}, dir: dir}
 	node.ready, node.start = node.accepts, func() (*Process, error) {
@@ -253,7 +253,7 @@ func (n *ZooKeeperNode) accepts(ctx context.Context) (says string, err error) {
 func (n *ZooKeeperNode) Mode(ctx context.Context) (string, error) {
 	conf, err := n.command(ctx, "conf")
 	if err == nil && !strings.Contains(conf, "dataDir="+n.dir) {
-		return "", fmt.Errorf("stack: %s: another server answers at %s: %s", n.Name, n.Addr, strings.TrimSpace(conf))
+		return "", fmt.Errorf("%s: another server answers at %s: %s", n.Name, n.Addr, strings.TrimSpace(conf))
 	}
 	text, err := n.command(ctx, "srvr")
 	if err != nil {
@@ -264,7 +264,7 @@ func (n *ZooKeeperNode) Mode(ctx context.Context) (string, error) {
 			return strings.TrimSpace(mode), nil
 		}
 	}
-	return "", fmt.Errorf("stack: %s: %s", n.Name, strings.TrimSpace(text)) // not currently serving requests
+	return "", fmt.Errorf("%s: %s", n.Name, strings.TrimSpace(text)) // not currently serving requests
 }
 
 // command sends one of ZooKeeper's four-letter words.
@@ -273,18 +273,18 @@ func (n *ZooKeeperNode) command(ctx context.Context, word string) (string, error
 	defer cancel()
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", n.Addr)
 	if err != nil {
-		return "", fmt.Errorf("stack: %s: %w", n.Name, err)
+		return "", fmt.Errorf("%s: %w", n.Name, err)
 	}
 	defer conn.Close()
 	deadline, _ := ctx.Deadline()
 	_ = conn.SetDeadline(deadline)
 	_, err = io.WriteString(conn, word)
 	if err != nil {
-		return "", fmt.Errorf("stack: %s: %w", n.Name, err)
+		return "", fmt.Errorf("%s: %w", n.Name, err)
 	}
 	text, err := io.ReadAll(conn)
 	if err != nil {
-		return "", fmt.Errorf("stack: %s: %w", n.Name, err)
+		return "", fmt.Errorf("%s: %w", n.Name, err)
 	}
 	return string(text), nil
 }

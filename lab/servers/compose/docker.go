@@ -102,7 +102,7 @@ func (d Docker) output(ctx context.Context, args ...string) (string, error) {
 func (d Docker) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "docker", args...)
 	cmd.Dir = d.dir
-	cmd.Env = slices.Concat(os.Environ(), []string{variable + "=" + d.Topology}, d.changed, d.Env)
+	cmd.Env = slices.Concat(os.Environ(), []string{"COMPOSE_ENV_FILES=", variable + "=" + d.Topology}, d.changed, d.Env)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = killDelay
 	return cmd

@@ -107,6 +107,8 @@ func (d Docker) reason(ctx context.Context, c container) string {
 		return oneLine(checks[len(checks)-1].Output)
 	case c.State == "running":
 		return "its first health check is still to come"
+	case c.State == "paused":
+		return "docker compose unpause " + c.Service + " lets it go on"
 	case seen.State.OOMKilled:
 		return "it was killed because its memory limit was reached (out of memory)"
 	case seen.State.Error != "":

@@ -82,6 +82,7 @@ func TestAServiceThatIsNotReadySaysWhy(t *testing.T) {
 			"web is unhealthy: curl: (22) 502 Bad Gateway",
 		},
 		{"running", "starting", `{"State":{"Health":null}}`, "", "web is starting: its first health check is still to come"},
+		{"paused", "healthy", "", "", "web is paused: docker compose unpause web lets it go on"},
 		{"exited", "", "", "app: refused", "web is exited: it ended with status 3. Its last line: app: refused"},
 		{"exited", "", "", "", "web is exited: it ended with status 3. It logged nothing."},
 		{"created", "", "", "", "web is created: it waits for another service"},
