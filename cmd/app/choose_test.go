@@ -86,7 +86,8 @@ func TestDemoWithoutEtcd(t *testing.T) {
 		return output{code: cmd.ProcessState.ExitCode(), out: stdout.String(), err: stderr.String()}
 	}
 	named := runWithoutEtcd("--versions=v7")
-	if named.code != exitUnavailable || !strings.Contains(named.err, "apt-get install etcd-server") || strings.Contains(named.err, "starting") {
+	if named.code != exitUnavailable || !strings.Contains(named.err, "apt-get install etcd-server") ||
+		strings.Contains(named.err, "starting") {
 		t.Errorf("exit %d: %s", named.code, named.err)
 	}
 	all := runWithoutEtcd("--versions=all") // a burst of 20 may be inconclusive

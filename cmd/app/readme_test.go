@@ -23,7 +23,8 @@ import (
 var pasted = []string{
 	"README.md", "CONTRIBUTING.md", "docs/cache.md", "docs/cli.md", "docs/compose.md", "docs/faults.md", "docs/http-api.md", "docs/lock.md",
 	"docs/live.md", "docs/ratelimit.md", "docs/run-by-hand.md", "docs/shared-machine.md", "docs/shop.md", "docs/trainer.md",
-	"docs/workshop.md", "docs/contributing/changes.md", "docs/contributing/checks.md", "docs/contributing/maintenance.md", "loadtest/README.md",
+	"docs/workshop.md", "docs/contributing/changes.md", "docs/contributing/checks.md", "docs/contributing/maintenance.md",
+	"loadtest/README.md",
 }
 
 func page(t *testing.T, name string) string {

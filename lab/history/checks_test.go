@@ -128,10 +128,12 @@ func TestTheEventsOfATrial(t *testing.T) {
 // A timeline shows each event in a few words.
 func TestAnEventInAFewWords(t *testing.T) {
 	for want, e := range map[string]history.Event{
-		"5 ms until the grant": {Kind: history.Measure, Value: 5, Unit: "ms", Name: "until the grant"},
-		"5 updates lost":       {Kind: history.Measure, Value: 5, Name: "updates lost"}, "stale 3 token 1": {Kind: history.Stale, Value: 3, Token: 1},
-		"stale read": {Kind: history.Stale, Value: 3, Name: history.RefusedRead}, "refuse " + history.Taken: {Kind: history.Refuse, Text: history.Taken},
-		"✗ cut": {Kind: history.Fault, Text: "cut"}, "✓ mended": {Kind: history.Heal, Text: "mended"},
+		"5 ms until the grant":    {Kind: history.Measure, Value: 5, Unit: "ms", Name: "until the grant"},
+		"5 updates lost":          {Kind: history.Measure, Value: 5, Name: "updates lost"},
+		"stale 3 token 1":         {Kind: history.Stale, Value: 3, Token: 1},
+		"stale read":              {Kind: history.Stale, Value: 3, Name: history.RefusedRead},
+		"refuse " + history.Taken: {Kind: history.Refuse, Text: history.Taken},
+		"✗ cut":                   {Kind: history.Fault, Text: "cut"}, "✓ mended": {Kind: history.Heal, Text: "mended"},
 	} {
 		if got := e.Summary(); got != want {
 			t.Errorf("%q, want %q", got, want)
@@ -146,8 +148,9 @@ func TestAMarkIsFoundByItsName(t *testing.T) {
 		e  history.Event
 		in bool
 	}{
-		"its own event": {reworded.On(history.Event{Kind: history.Note}), true}, "saved with other words": {before.On(history.Event{Kind: history.Note}), true},
-		"saved without a name": {history.Event{Text: "it stays"}, true}, "another name": {history.Event{Name: "it goes", Text: "it stays"}, false},
+		"its own event":          {reworded.On(history.Event{Kind: history.Note}), true},
+		"saved with other words": {before.On(history.Event{Kind: history.Note}), true},
+		"saved without a name":   {history.Event{Text: "it stays"}, true}, "another name": {history.Event{Name: "it goes", Text: "it stays"}, false},
 		"the words alone": {history.Event{Text: "it remains"}, false}, "nothing": {history.Event{}, false},
 	} {
 		if reworded.In(c.e) != c.in {

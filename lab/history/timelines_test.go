@@ -66,7 +66,9 @@ func TestRelative(t *testing.T) {
 
 // A time is in milliseconds, also after minutes.
 func TestALateEventHasItsTime(t *testing.T) {
-	events := []history.Event{{Timeline: "A", Kind: history.Note}, {Timeline: "A", Kind: history.Note, At: 10*time.Minute + 40*time.Microsecond}}
+	events := []history.Event{
+		{Timeline: "A", Kind: history.Note}, {Timeline: "A", Kind: history.Note, At: 10*time.Minute + 40*time.Microsecond},
+	}
 	if text := history.Timelines(events); !strings.Contains(text, " 600000.0 ") {
 		t.Errorf("got\n%s", text)
 	}

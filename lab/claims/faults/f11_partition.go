@@ -194,9 +194,9 @@ func measureTimer(t *lab.Trial, until time.Time) (measured func()) {
 }
 
 // learnedInTime is an error unless the holder's context had ended when another client was granted the lock. A holder that writes after that
-// loses an update, which the check finds. Without a lost update the trial shows nothing: a busy machine delays timers that are due. When the
-// lab's own timer was as late as the holder's, the process did not run. The lock could not end a context then, so the trial is no evidence
-// against it.
+// loses an update, which the check finds. Without a lost update the trial shows nothing: a busy machine delays timers that are due. When
+// the lab's own timer was as late as the holder's, the process did not run. The lock could not end a context then, so the trial is no
+// evidence against it.
 func learnedInTime(trial []history.Event) error {
 	grant, lose := beliefOverlap(trial)
 	ours, _ := clients.Measured(trial, "lab", timerLate)

@@ -176,7 +176,8 @@ func TestAgree(t *testing.T) {
 		return []history.Violation{{Key: "lock", What: "A and B both held lock"}}
 	}
 	const says = "lock: porcupine accepts the history, but A and B both held lock"
-	if err := agree(script.Events(t, "A grant lock\nA release lock\nB grant lock"), overlap, history.Counter); err == nil || err.Error() != says {
+	events := script.Events(t, "A grant lock\nA release lock\nB grant lock")
+	if err := agree(events, overlap, history.Counter); err == nil || err.Error() != says {
 		t.Errorf("a check that finds what is not there: %v", err)
 	}
 	no := func([]history.Event) []history.Violation { return nil }

@@ -14,7 +14,8 @@ import (
 
 // reasons replaces short names of why a lock was refused, lost, or not released.
 var reasons = strings.NewReplacer(
-	": gone", ": "+history.Gone, ": unreachable", ": "+history.Unreachable, ": unavailable", ": "+history.Unavailable, ": deadline", ": "+history.Deadline,
+	": gone", ": "+history.Gone, ": unreachable", ": "+history.Unreachable, ": unavailable", ": "+history.Unavailable,
+	": deadline", ": "+history.Deadline,
 )
 
 func TestCheck(t *testing.T) {
@@ -209,7 +210,8 @@ func TestWithoutALeaseNoNoticeIsLate(t *testing.T) {
 // A history with a gap in its numbers, or in which time runs back, shows nothing.
 func TestAHistoryInDisorderShowsNothing(t *testing.T) {
 	for says, spoil := range map[string]func(e *history.Event){
-		"event 2 has the number 9": func(e *history.Event) { e.Seq = 9 }, "event 2 has the number 2 and the time 0s": func(e *history.Event) { e.At = 0 },
+		"event 2 has the number 9":                 func(e *history.Event) { e.Seq = 9 },
+		"event 2 has the number 2 and the time 0s": func(e *history.Event) { e.At = 0 },
 	} {
 		events := script.Events(t, "A@1 request k\nA@1 grant k 10\nA@1 release k")
 		spoil(&events[1])
@@ -273,7 +275,8 @@ func randomLocks(rng *rand.Rand, holders int, faulty bool) []history.Event {
 		}
 	}
 	if faulty {
-		scripts = append(scripts, []history.Event{{Kind: history.Fault, Key: "k", Owner: "server"}, {Kind: history.Heal, Key: "k", Owner: "server"}})
+		fault := []history.Event{{Kind: history.Fault, Key: "k", Owner: "server"}, {Kind: history.Heal, Key: "k", Owner: "server"}}
+		scripts = append(scripts, fault)
 	}
 	var events []history.Event
 	token := uint64(0)
