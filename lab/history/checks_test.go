@@ -150,8 +150,9 @@ func TestAMarkIsFoundByItsName(t *testing.T) {
 	}{
 		"its own event":          {reworded.On(history.Event{Kind: history.Note}), true},
 		"saved with other words": {before.On(history.Event{Kind: history.Note}), true},
-		"saved without a name":   {history.Event{Text: "it stays"}, true}, "another name": {history.Event{Name: "it goes", Text: "it stays"}, false},
-		"the words alone": {history.Event{Text: "it remains"}, false}, "nothing": {history.Event{}, false},
+		"saved without a name":   {history.Event{Text: "it stays"}, true},
+		"another name":           {history.Event{Name: "it goes", Text: "it stays"}, false},
+		"the words alone":        {history.Event{Text: "it remains"}, false}, "nothing": {history.Event{}, false},
 	} {
 		if reworded.In(c.e) != c.in {
 			t.Errorf("%s: %t, want %t", name, !c.in, c.in)

@@ -15,8 +15,8 @@ import (
 // searchTimeout is how long porcupine may search for an order of the operations.
 const searchTimeout = 20 * time.Second
 
-// exclusion is [history.Exclusion] beside faults: a fault of the server excuses a session that it may have ended. Hand-offs within a process
-// continue a session.
+// exclusion is [history.Exclusion] beside faults: a fault of the server excuses a session that it may have ended. Hand-offs within a
+// process continue a session.
 func exclusion(events []history.Event) (found []history.Violation) {
 	for _, s := range stories(events) {
 		for i, earlier := range s.holders {
@@ -282,8 +282,8 @@ func holders(events []history.Event) (all []*holder) {
 	return all
 }
 
-// ends takes an event that ends h. The first one counts. A loss takes effect at any moment of its instant, and a release at any moment until
-// its success is known.
+// ends takes an event that ends h. The first one counts. A loss takes effect at any moment of its instant, and a release at any moment
+// until its success is known.
 func (h *holder) ends(e history.Event, at positions) {
 	position := max(h.granted, at.of[e.Seq])
 	if h.end == "" {

@@ -24,8 +24,8 @@ const (
 	Leftover     history.Promise = "nothing left"       // a key that no client holds is not locked
 )
 
-// The names of events that [Check] reads. A fault with a key says that the server may forget the grant of that key, at one moment from there
-// to the heal of the same owner. Without a key it excuses no overlap.
+// The names of events that [Check] reads. A fault with a key says that the server may forget the grant of that key, at one moment from
+// there to the heal of the same owner. Without a key it excuses no overlap.
 const (
 	Unbounded   = "unbounded"    // a request waits as long as it takes
 	Explicit    = "explicit"     // the lease of a request is not renewed
