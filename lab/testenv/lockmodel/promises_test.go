@@ -187,7 +187,8 @@ func TestCheck(t *testing.T) {
 func TestManyFaults(t *testing.T) {
 	var text strings.Builder
 	for n := range 24 {
-		fmt.Fprintf(&text, "S/%d request k\nS/%[1]d grant k %[2]d\nserver fault k\nserver heal k\nS/%[1]d lose k: %[3]s\n", n, 2*n+1, history.Gone)
+		fmt.Fprintf(&text, "S/%d request k\nS/%[1]d grant k %[2]d\nserver fault k\nserver heal k\nS/%[1]d lose k: %[3]s\n",
+			n, 2*n+1, history.Gone)
 		fmt.Fprintf(&text, "S/%d release k\nS/%[1]d released k: %[2]s\n", n, history.Gone)
 	}
 	text.WriteString("A request k\nA grant k 100\nB request k\nB grant k 200\nA release k\nA released k\nB release k\nB released k\n")
