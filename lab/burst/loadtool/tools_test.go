@@ -135,7 +135,7 @@ func TestAMissingToolIsNamed(t *testing.T) {
 		_, err := tool.Views(testenv.Context(t), target, "v3", 4, nil)
 		for what, err := range map[string]error{"it is missing": tool.Missing(), "it is used": err} {
 			missing := errors.Is(err, fs.ErrNotExist) || errors.Is(err, exec.ErrNotFound)
-			if !missing || !strings.Contains(err.Error(), "app doctor says how to get it") {
+			if !missing || !strings.Contains(err.Error(), "loadtest/README.md says how to get it") {
 				t.Errorf("%s: %s: %v", tool.Name(), what, err)
 			}
 		}
