@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -50,93 +49,72 @@ func TestHealthz(t *testing.T) {
 	}
 }
 
-func TestReadyzListsUnreachableServers(t *testing.T) {
+// An instance is ready when its servers answer and grant its locks. A weakness of a lock is listed, and changes nothing.
+func TestReadyz(t *testing.T) {
 	refused := errors.Join(errors.New("node a: refused"), errors.New("node b: refused"))
-	for name, test := range map[string]struct {
+	weak := preflight.Weakness{Where: []string{"a:1", "b:2"}, What: "it is so", Why: "it does this", Remedy: "do that", Grave: true}
+	weakness := map[string]any{"where": []any{"a:1", "b:2"}, "what": "it is so", "why": "it does this", "remedy": "do that", "grave": true}
+	refuses, worse := weak, weak
+	refuses.Refuses, worse.Refuses, worse.What = true, true, "the second"
+	report := func(weaknesses ...preflight.Weakness) []preflight.Report {
+		return []preflight.Report{{
+			Lock: "v3", Taken: noon, Weaknesses: weaknesses,
+			Unknown: []preflight.Unknown{{Where: []string{"a:1"}, What: "its policy", Why: "refused"}},
+		}}
+	}
+	for name, c := range map[string]struct {
 		checks      []handlers.HealthCheck
+		reports     []preflight.Report
 		unreachable map[string]any
+		preflight   any // nil: it is not looked at
 	}{
-		"no servers":  {nil, map[string]any{}},
-		"all answer":  {[]handlers.HealthCheck{up("redis"), up("mysql")}, map[string]any{}},
-		"one is down": {[]handlers.HealthCheck{up("redis"), down("mysql", errors.New("refused"))}, map[string]any{"mysql": "refused"}},
+		"no servers": {nil, nil, map[string]any{}, nil},
+		"all answer": {[]handlers.HealthCheck{up("redis"), up("mysql")}, nil, map[string]any{}, nil},
 		"two are down": {
-			[]handlers.HealthCheck{down("redlock", refused), up("redis"), down("mysql", errors.New("gone"))},
-			map[string]any{"redlock": "node a: refused; node b: refused", "mysql": "gone"},
+			[]handlers.HealthCheck{down("redlock", refused), up("redis"), down("mysql", errors.New("gone"))}, nil,
+			map[string]any{"redlock": "node a: refused; node b: refused", "mysql": "gone"}, nil,
+		},
+		"a weakness": {
+			[]handlers.HealthCheck{up("redis")}, report(weak), map[string]any{}, []any{map[string]any{
+				"lock": "v3", "at": "2024-05-06T12:00:00Z", "weaknesses": []any{weakness},
+				"unknown": []any{map[string]any{"where": []any{"a:1"}, "what": "its policy", "why": "refused"}},
+			}},
+		},
+		"a refused lock": {
+			[]handlers.HealthCheck{up("redis")}, report(refuses, worse),
+			map[string]any{"v3": "it is so: it does this; do that (a:1, b:2)"}, "as above",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := serve(t, func(_ *instance, cfg *handlers.Config) { cfg.Outages = newOutages(t, test.checks...) })
-			status, ready := http.StatusOK, len(test.unreachable) == 0
+			s := serve(t, func(_ *instance, cfg *handlers.Config) {
+				cfg.Outages = newOutages(t, c.checks...)
+				if c.reports != nil {
+					cfg.Preflight = func(ctx context.Context) []preflight.Report {
+						if _, bounded := ctx.Deadline(); !bounded {
+							t.Error("the preflight has no deadline")
+						}
+						return c.reports
+					}
+				}
+			})
+			status, ready := http.StatusOK, len(c.unreachable) == 0
 			if !ready {
 				status = http.StatusServiceUnavailable
 			}
-			s.get("/readyz").wantJSON(t, status, map[string]any{"instance": "8080", "ready": ready, "unreachable": test.unreachable})
-			if got := s.do(http.MethodHead, "/readyz", ""); got.status != status {
-				t.Errorf("HEAD: %d", got.status)
+			want := map[string]any{"instance": "8080", "ready": ready, "unreachable": c.unreachable}
+			got := s.get("/readyz")
+			switch c.preflight {
+			case nil:
+			case "as above":
+				want["preflight"] = got.json(t)["preflight"]
+			default:
+				want["preflight"] = c.preflight
+			}
+			got.wantJSON(t, status, want)
+			if head := s.do(http.MethodHead, "/readyz", ""); head.status != status {
+				t.Errorf("HEAD: %d", head.status)
 			}
 		})
-	}
-}
-
-// A weakness of a lock is listed, but the instance stays ready.
-func TestReadyzListsWeaknesses(t *testing.T) {
-	for _, check := range []handlers.HealthCheck{up("redis"), down("redis", errors.New("refused"))} {
-		s := serve(t, func(_ *instance, cfg *handlers.Config) {
-			cfg.Outages = newOutages(t, check)
-			cfg.Preflight = func(ctx context.Context) []preflight.Report {
-				if _, bounded := ctx.Deadline(); !bounded {
-					t.Error("the preflight has no deadline")
-				}
-				return []preflight.Report{
-					{
-						Lock: "v3", Taken: noon,
-						Weaknesses: []preflight.Weakness{
-							{Where: []string{"a:1", "b:2"}, What: "it is so", Why: "it does this", Remedy: "do that", Grave: true},
-						},
-						Unknown: []preflight.Unknown{{Where: []string{"a:1"}, What: "its policy", Why: "refused"}},
-					},
-					{Lock: "v4", Taken: noon, Weaknesses: []preflight.Weakness{}, Unknown: []preflight.Unknown{}},
-				}
-			}
-		})
-		status, unreachable := http.StatusOK, map[string]any{}
-		if check.Ping(t.Context()) != nil {
-			status, unreachable = http.StatusServiceUnavailable, map[string]any{"redis": "refused"}
-		}
-		s.get("/readyz").wantJSON(t, status, map[string]any{
-			"instance": "8080", "ready": status == http.StatusOK, "unreachable": unreachable,
-			"preflight": []any{
-				map[string]any{
-					"lock": "v3", "at": "2024-05-06T12:00:00Z",
-					"weaknesses": []any{
-						map[string]any{"where": []any{"a:1", "b:2"}, "what": "it is so", "why": "it does this", "remedy": "do that", "grave": true},
-					},
-					"unknown": []any{map[string]any{"where": []any{"a:1"}, "what": "its policy", "why": "refused"}},
-				},
-				map[string]any{"lock": "v4", "at": "2024-05-06T12:00:00Z", "weaknesses": []any{}, "unknown": []any{}},
-			},
-		})
-	}
-}
-
-// An instance whose servers answer but refuse a lock is not ready, and says why.
-func TestReadyzListsRefusedLocks(t *testing.T) {
-	s := serve(t, func(_ *instance, cfg *handlers.Config) {
-		cfg.Outages = newOutages(t, up("redis"))
-		cfg.Preflight = func(context.Context) []preflight.Report {
-			return []preflight.Report{{
-				Lock: "v3", Taken: noon, Unknown: []preflight.Unknown{},
-				Weaknesses: []preflight.Weakness{
-					{Where: []string{"a:1"}, What: "it is so", Why: "it does this", Remedy: "do that", Grave: true, Refuses: true},
-					{Where: []string{"a:1"}, What: "another", Why: "it does that", Remedy: "do this", Grave: true, Refuses: true},
-				},
-			}}
-		}
-	})
-	got := s.get("/readyz")
-	if want := `"unreachable":{"v3":"it is so: it does this; do that (a:1)"}`; got.status != http.StatusServiceUnavailable ||
-		!strings.Contains(got.body, want) || !strings.Contains(got.body, `"ready":false`) {
-		t.Errorf("%d %s; want 503 with %s", got.status, got.body, want)
 	}
 }
 

@@ -3,7 +3,6 @@ package handlers_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -155,9 +154,7 @@ func TestIncomingLimit(t *testing.T) {
 		got := s.get("/r3/quotes")
 		if n < 2 {
 			got.wantHeaders(t, map[string]string{"RateLimit-Limit": "2", "RateLimit-Remaining": []string{"1", "0"}[n]})
-			if got.status != http.StatusOK {
-				t.Errorf("%d %s", got.status, got.body)
-			}
+			got.wantJSON(t, http.StatusOK, map[string]any{"instance": "8080", "quote": "80 for two nights"})
 			continue
 		}
 		got.wantError(t, http.StatusTooManyRequests, "quotes allows 2 calls in 1m; come back in")
@@ -167,7 +164,7 @@ func TestIncomingLimit(t *testing.T) {
 
 func TestSupplierErrors(t *testing.T) {
 	log := &fakeSupplier{}
-	s := serve(t, withRateLimits(log), func(_ *instance, cfg *handlers.Config) { cfg.AdminToken = token })
+	s := serve(t, withRateLimits(log))
 	for _, c := range []struct {
 		method, path string
 		status       int
@@ -176,10 +173,8 @@ func TestSupplierErrors(t *testing.T) {
 		{"POST", "/r3/supplier/call?operation=", 400, `no operation ""; choose one of bookings, rates`},
 		{"POST", "/r3/supplier/call?operation=tours", 400, `no operation "tours"`},
 		{"POST", "/r3/supplier/call?operation=rates&operation=rates", 400, "give it once"},
-		{"POST", "/r3/supplier/call?operation=" + strings.Repeat("x", 300), 400, "no operation"},
 		{"POST", "/supplier/r77/rates", 400, `no algorithm "r77"`},
 		{"GET", "/supplier/r3/tours", 400, `no operation "tours"`},
-		{"DELETE", "/supplier/r3/rates", 401, "admin token"},
 		{"POST", "/r77/supplier/call", 404, "GET / lists"},
 		{"GET", "/r3/supplier/call", 405, "POST"},
 		{"POST", "/r5/supplier/call", 503, "unavailable"},
@@ -192,26 +187,18 @@ func TestSupplierErrors(t *testing.T) {
 	s.get("/supplier/r0/rates").wantError(t, http.StatusServiceUnavailable, "unavailable")
 }
 
-// A connection that breaks before the response, and one that breaks within its body.
-func TestSupplierConnectionBroken(t *testing.T) {
-	for _, afterHeader := range []bool{false, true} {
+// A supplier whose answer is of no use makes a 502: its status is none of success, or the connection breaks before the response or within it.
+func TestSupplierWithoutAUsableAnswer(t *testing.T) {
+	for says, transport := range map[string]http.RoundTripper{
+		"status 302": statusTransport(http.StatusFound), "status 404": statusTransport(http.StatusNotFound),
+		"reset by peer": brokenTransport(false), "reset by peer ": brokenTransport(true),
+	} {
 		s := serve(t, withRateLimits(&fakeSupplier{}), func(_ *instance, cfg *handlers.Config) {
 			for i := range cfg.RateLimits.Algorithms {
-				cfg.RateLimits.Algorithms[i].Outgoing = brokenTransport(afterHeader)
+				cfg.RateLimits.Algorithms[i].Outgoing = transport
 			}
 		})
-		s.do(http.MethodPost, "/r3/supplier/call", "").wantError(t, http.StatusBadGateway, "no usable answer", "reset by peer")
-	}
-}
-
-func TestSupplierErrorStatus(t *testing.T) {
-	for _, status := range []int{http.StatusFound, http.StatusUnauthorized, http.StatusNotFound} {
-		s := serve(t, withRateLimits(&fakeSupplier{}), func(_ *instance, cfg *handlers.Config) {
-			for i := range cfg.RateLimits.Algorithms {
-				cfg.RateLimits.Algorithms[i].Outgoing = statusTransport(status)
-			}
-		})
-		s.do(http.MethodPost, "/r3/supplier/call", "").wantError(t, http.StatusBadGateway, fmt.Sprintf("no usable answer: status %d", status))
+		s.do(http.MethodPost, "/r3/supplier/call", "").wantError(t, http.StatusBadGateway, "no usable answer", strings.TrimSpace(says))
 	}
 }
 

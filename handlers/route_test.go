@@ -10,7 +10,7 @@ import (
 	"locklab/handlers"
 )
 
-// routes are all routes of an instance without a shop, caches and rate limits, with their methods.
+// routes are the routes of an instance without a shop, caches and rate limits, with their methods. v0 has no lock, and v2 stands for the others.
 var routes = map[string]string{
 	"/":                           "GET HEAD",
 	"/healthz":                    "GET HEAD",
@@ -20,15 +20,9 @@ var routes = map[string]string{
 	"/orders":                     "POST",
 	"/orders/1":                   "GET HEAD",
 	"/v0/pview":                   "GET POST",
-	"/v1/pview":                   "GET POST",
 	"/v2/pview":                   "GET POST",
-	"/v3/pview":                   "GET POST",
-	"/v4/pview":                   "GET POST",
 	"/v0/orders/1/grab?driver=12": "GET POST",
-	"/v1/orders/1/grab?driver=12": "GET POST",
 	"/v2/orders/1/grab?driver=12": "GET POST",
-	"/v3/orders/1/grab?driver=12": "GET POST",
-	"/v4/orders/1/grab?driver=12": "GET POST",
 }
 
 func TestMethods(t *testing.T) {
@@ -73,12 +67,9 @@ func TestHeadIsReadOnly(t *testing.T) {
 func TestUnknownPaths(t *testing.T) {
 	s := serve(t)
 	for _, path := range []string{
-		"/x", "//", "/v1", "/v1/", "/v1/x", "/v1/pview/", "/v1/pview/x", "//v1/pview", "/v1//pview", "/./v1/pview", "/v1/../v1/pview",
-		"/V1/pview",
-		"/v1/PVIEW", "/v1/orders", "/v1/orders/", "/v1/orders/1", "/v1/orders/1/", "/v1/orders/1/grab/", "/v1/orders/1/2/grab",
-		"/orders/", "/orders//", "/orders/1/", "/orders/1/grab", "/pview/", "/healthz/", "/metrics/x", "/readyz/..", "/%00", "/%2e%2e/pview",
-		"/v", "/v1x/pview",
-		"/version/pview", "/\u0663/pview", "/favicon.ico", "/" + strings.Repeat("x", 4000), "/index.html", "/debug/pprof/",
+		"//", "/v1", "/v1/", "/v1/pview/", "/v1/pview/x", "//v1/pview", "/v1//pview", "/./v1/pview", "/v1/../v1/pview", "/V1/pview", "/v1/PVIEW",
+		"/v1/orders/1", "/v1/orders/1/grab/", "/orders//", "/orders/1/grab", "/healthz/", "/%00", "/%2e%2e/pview", "/v", "/v1x/pview",
+		"/\u0663/pview", "/" + strings.Repeat("x", 4000), "/debug/pprof/",
 	} {
 		for _, method := range []string{http.MethodGet, http.MethodPost} {
 			got := s.do(method, path, "")
@@ -95,9 +86,9 @@ func TestUnknownPaths(t *testing.T) {
 
 func TestUnknownVersions(t *testing.T) {
 	s := serve(t, func(_ *instance, cfg *handlers.Config) { cfg.Versions = cfg.Versions[:4] })
-	for _, version := range []string{"v4", "v5", "v10", "v00", "v" + strings.Repeat("1", 400)} {
-		for _, rest := range []string{"", "/", "/pview", "/orders/1/grab?driver=12", "/x/y"} {
-			for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
+	for _, version := range []string{"v4", "v10", "v00", "v" + strings.Repeat("1", 400)} {
+		for _, rest := range []string{"", "/pview", "/x/y"} {
+			for _, method := range []string{http.MethodGet, http.MethodDelete} {
 				got := s.do(method, "/"+version+rest, "")
 				got.wantError(t, http.StatusNotFound, "no version", version[:min(len(version), 20)], "v0, v1, v2, v3")
 				if list := got.json(t)["versions"]; !reflect.DeepEqual(list, []any{"v0", "v1", "v2", "v3"}) {

@@ -122,6 +122,14 @@ func (s *instance) do(method, path, body string, headers ...string) response {
 	return s.send(request)
 }
 
+// line sends "METHOD path body".
+func (s *instance) line(text string, headers ...string) response {
+	s.t.Helper()
+	method, rest, _ := strings.Cut(text, " ")
+	path, body, _ := strings.Cut(rest, " ")
+	return s.do(method, path, body, headers...)
+}
+
 func (s *instance) send(request *http.Request) response {
 	s.t.Helper()
 	resp, err := s.Client().Do(request)

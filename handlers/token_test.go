@@ -1,16 +1,11 @@
 package handlers_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
-
-	"locklab/handlers"
-	"locklab/lab/testenv"
 	"locklab/order"
 	"locklab/pview"
 )
@@ -61,53 +56,5 @@ func TestStaleWriteResponse(t *testing.T) {
 		if got, ok := series[name]; !ok || got != want {
 			t.Errorf("%s is %v (found: %t), want %v", name, got, ok, want)
 		}
-	}
-}
-
-// A real counter refuses a stale holder. While the holder of the fencing token 256 is between its read and its write, the holder of
-// 42 × 256 counts a view.
-func TestStaleHolderIsRefused(t *testing.T) {
-	node := testenv.Redis(t, false)
-	client := redis.NewClient(&redis.Options{Addr: node.Addr, MaxRetries: -1})
-	defer client.Close()
-	s := serve(t, func(_ *instance, cfg *handlers.Config) {
-		cfg.Views = pview.NewCounter(client, func() redis.UniversalClient { return client })
-		cfg.Versions[4].Lock = guard(fakeLock{number: 1})
-	})
-	paused := false
-	client.AddHook(afterFirstRead{func() {
-		paused = true
-		if newer := s.do(http.MethodPost, "/v3/pview", "").json(t); newer["value"] != 1.0 || newer["fence"] != 42.0*256 {
-			t.Errorf("the newer holder got %v", newer)
-		}
-	}, &paused})
-	s.do(http.MethodPost, "/v4/pview", "").
-		wantStale(t, `pview: stale holder: its fencing token is "v4 256", but the last one registered is "v3 10752"; nothing was changed`)
-	if got := s.get("/pview").json(t)["value"]; got != 1.0 || !paused {
-		t.Errorf("the counter is %v (paused: %t), want 1", got, paused)
-	}
-}
-
-// afterFirstRead is a hook that runs do after the first read by script, whose reply is a token and a value.
-type afterFirstRead struct {
-	do   func()
-	done *bool
-}
-
-func (h afterFirstRead) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (h afterFirstRead) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
-}
-
-func (h afterFirstRead) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		err := next(ctx, cmd)
-		if script, ok := cmd.(*redis.Cmd); ok && !*h.done {
-			if reply, failed := script.StringSlice(); failed == nil && len(reply) == 2 {
-				h.do()
-			}
-		}
-		return err
 	}
 }
