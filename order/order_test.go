@@ -28,30 +28,28 @@ type newDatabase func(t *testing.T) string
 func onEachDatabase(t *testing.T, test func(t *testing.T, database newDatabase)) {
 	t.Run("sqlite", func(t *testing.T) { test(t, sqlite) })
 	t.Run("mariadb", func(t *testing.T) {
-		server := mariaDB(t)
+		server := sharedMariaDB.Of(t)
 		test(t, func(t *testing.T) string { return createDatabase(t, server) })
 	})
 }
 
 func sqlite(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "orders.db") }
 
-// mariaDB starts a server whose user lab has a password.
-func mariaDB(t *testing.T) *servers.Database {
-	t.Helper()
-	testenv.Needs(t, testenv.MariaDB)
-	server, err := testenv.Stack(t).MariaDB(testenv.Context(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	exec(t, server.DSN, "CREATE USER lab@127.0.0.1 IDENTIFIED BY '"+password+"'")
-	exec(t, server.DSN, "GRANT ALL ON *.* TO lab@127.0.0.1")
-	return server
+var sharedMariaDB = testenv.Shared[*servers.Database]{
+	Need:  testenv.MariaDB,
+	Start: func(ctx context.Context, s *servers.Stack) (*servers.Database, error) { return s.MariaDB(ctx) },
 }
 
+// createDatabase creates a database, and a user that has a password.
 func createDatabase(t *testing.T, server *servers.Database) string {
 	t.Helper()
 	name := fmt.Sprintf("orders_%d", time.Now().UnixNano())
-	exec(t, server.DSN, "CREATE DATABASE "+name)
+	for _, statement := range []string{
+		"CREATE DATABASE " + name, "CREATE USER IF NOT EXISTS lab@127.0.0.1 IDENTIFIED BY '" + password + "'",
+		"GRANT ALL ON *.* TO lab@127.0.0.1",
+	} {
+		exec(t, server.DSN, statement)
+	}
 	return "mysql:lab:" + password + "@tcp(" + server.Addr + ")/" + name
 }
 
@@ -156,11 +154,4 @@ func winnersOf(o order.Order, results []order.Result) (won, recorded []uint64) {
 	}
 	slices.Sort(recorded)
 	return won, recorded
-}
-
-// Other programs use the same key.
-func TestLockKey(t *testing.T) {
-	if got := order.LockKey(42); got != "lock:order:{42}" {
-		t.Errorf("the key of order 42 is %s", got)
-	}
 }

@@ -80,6 +80,7 @@ func testTokenOrder(t *testing.T, database newDatabase) {
 		{"two holders without a token, then one with", []holder{{1, 0, "v3"}, {2, 0, "v3"}, {3, 1, "v3"}}, nil, 1},
 		// Both have read, and the older holder writes first. A check at the write alone would miss this.
 		{"a stale holder that writes first is refused", []holder{{1, 1, "v3"}, {2, 2, "v3"}}, []uint64{1}, 2},
+		{"tokens of two locks are not compared, and only the last reader writes", []holder{{1, 100, "v3"}, {2, 2, "v7"}}, []uint64{1}, 2},
 		// A holder of another lock reads in between, so the second token is not compared with the first.
 		{"a token granted twice around another lock", []holder{{1, 5, "v3"}, {2, 2, "v7"}, {3, 5, "v3"}}, []uint64{1, 2}, 5},
 	} {
@@ -182,30 +183,6 @@ func testStaleHolderRefusedAtRead(t *testing.T, database newDatabase) {
 	})
 }
 
-// Tokens of two locks are not compared: a small token of v7 is not stale because v3 has registered a larger one. Only the holder that read
-// last can write.
-func testTwoLocks(t *testing.T, database newDatabase) {
-	where := database(t)
-	synctest.Test(t, func(t *testing.T) {
-		slow, fast := openStore(t, where, time.Hour), openStore(t, where, 0)
-		id := createOrder(t, fast)
-		refused := make(chan error, 1)
-		go func() {
-			_, err := slow.Grab(t.Context(), testenv.Granted(100), order.Attempt{OrderID: id, Driver: 1, Version: "v3"})
-			refused <- err
-		}()
-		synctest.Wait() // it has read the order
-		result, err := fast.Grab(t.Context(), testenv.Granted(2), order.Attempt{OrderID: id, Driver: 2, Version: "v7"})
-		if err != nil || !result.Won {
-			t.Errorf("the holder of the other lock got %+v, %v", result, err)
-		}
-		wantStale(t, <-refused, 100)
-		if o := getOrder(t, fast, id); o.Driver != 2 || o.Token != 2 || o.Lock != "v7" || len(o.Wins) != 1 {
-			t.Errorf("the order is %+v", o)
-		}
-	})
-}
-
 // An older program registers a version and a token, and leaves the column of the name as it is. Tokens are compared with it as usual. A
 // holder that read before it is refused at its write, although its name is still in the row.
 func testRegistrationWithoutName(t *testing.T, database newDatabase) {
@@ -234,15 +211,6 @@ func testRegistrationWithoutName(t *testing.T, database newDatabase) {
 			t.Errorf("the order is %+v", o)
 		}
 	})
-}
-
-// A missing order is ErrNotFound, not ErrStale.
-func testTokenOfMissingOrder(t *testing.T, database newDatabase) {
-	s := openStore(t, database(t), 0)
-	_, err := grabWith(testenv.Granted(1), createOrder(t, s)+1)(s, 1)
-	if !errors.Is(err, order.ErrNotFound) || errors.Is(err, order.ErrStale) {
-		t.Errorf("got %v, want ErrNotFound", err)
-	}
 }
 
 // An order that is deleted while a driver thinks is ErrNotFound, not ErrStale.
