@@ -88,24 +88,28 @@ func (f *failing) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 }
 
 func TestMessages(t *testing.T) {
-	testenv.Engines(t, func(t *testing.T, real bool) {
-		engines(t, func(t *testing.T, open engine) {
-			for name, test := range map[string]func(t *testing.T, conn *redis.Client, db *gorm.DB){
-				"each message is worked on": testEachMessageIsWorkedOn, "a message that comes twice": testAMessageThatComesTwice,
-				"a message without its order": testAMessageWithoutItsOrder, "a paid order has one parcel": testAPaidOrderHasOneParcel,
-				"workers share the outbox": testWorkersShareTheOutbox, "an order that is gone owes nothing": testAnOrderThatIsGoneOwesNothing,
-				"one message is taken over": testOneMessageIsTakenOver,
-			} {
-				t.Run(name, func(t *testing.T) {
-					db := open(t)
-					if err := shop.New(db, 0).Stock(t.Context(), item, 100); err != nil {
-						t.Fatal(err)
-					}
-					test(t, queue(t, real), db)
-				})
-			}
-		})
+	t.Run("miniredis and sqlite", func(t *testing.T) { testMessages(t, false, onSQLite(t)) })
+	t.Run("redis-server and mariadb", func(t *testing.T) {
+		testenv.Needs(t, testenv.RedisServer)
+		testMessages(t, true, onMariaDB(t))
 	})
+}
+
+func testMessages(t *testing.T, real bool, open engine) {
+	for name, test := range map[string]func(t *testing.T, conn *redis.Client, db *gorm.DB){
+		"each message is worked on": testEachMessageIsWorkedOn, "a message that comes twice": testAMessageThatComesTwice,
+		"a message without its order": testAMessageWithoutItsOrder, "a paid order has one parcel": testAPaidOrderHasOneParcel,
+		"workers share the outbox": testWorkersShareTheOutbox, "an order that is gone owes nothing": testAnOrderThatIsGoneOwesNothing,
+		"one message is taken over": testOneMessageIsTakenOver,
+	} {
+		t.Run(name, func(t *testing.T) {
+			db := open(t)
+			if err := shop.New(db, 0).Stock(t.Context(), item, 100); err != nil {
+				t.Fatal(err)
+			}
+			test(t, queue(t, real), db)
+		})
+	}
 }
 
 func testEachMessageIsWorkedOn(t *testing.T, conn *redis.Client, db *gorm.DB) {

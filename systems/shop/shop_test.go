@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,14 +27,32 @@ type engine func(t *testing.T) *gorm.DB
 // engines runs test over SQLite, which is always there, and over MariaDB.
 func engines(t *testing.T, test func(t *testing.T, open engine)) {
 	t.Helper()
-	t.Run("sqlite", func(t *testing.T) {
-		where := "sqlite:" + filepath.Join(t.TempDir(), "shop.db")
-		test(t, func(t *testing.T) *gorm.DB { return connect(t, where) })
-	})
-	t.Run("mariadb", func(t *testing.T) {
-		server := mariaDB(t)
-		test(t, func(t *testing.T) *gorm.DB { return connect(t, "mysql:"+server.DSN) })
-	})
+	t.Run("sqlite", func(t *testing.T) { test(t, onSQLite(t)) })
+	t.Run("mariadb", func(t *testing.T) { test(t, onMariaDB(t)) })
+}
+
+func onSQLite(t *testing.T) engine {
+	where := "sqlite:" + filepath.Join(t.TempDir(), "shop.db")
+	return func(t *testing.T) *gorm.DB { return connect(t, where) }
+}
+
+var (
+	sharedMariaDB = testenv.Shared[*servers.Database]{
+		Need:  testenv.MariaDB,
+		Start: func(ctx context.Context, s *servers.Stack) (*servers.Database, error) { return s.MariaDB(ctx) },
+	}
+	databases atomic.Int64 // on that server
+)
+
+// onMariaDB creates a database of its own.
+func onMariaDB(t *testing.T) engine {
+	t.Helper()
+	dsn, name := sharedMariaDB.Of(t).DSN, fmt.Sprintf("shop_%d", databases.Add(1))
+	if err := connect(t, "mysql:"+dsn).Exec("CREATE DATABASE " + name).Error; err != nil {
+		t.Fatal(err)
+	}
+	where := "mysql:" + dsn[:strings.LastIndex(dsn, "/")+1] + name
+	return func(t *testing.T) *gorm.DB { return connect(t, where) }
 }
 
 func TestShop(t *testing.T) {
@@ -47,10 +67,8 @@ func TestShop(t *testing.T) {
 			{"what is not there", testWhatIsNotThere},
 			{"stock removes what was sold", testStockRemovesWhatWasSold},
 			{"a lost lock writes nothing", testALostLockWritesNothing},
-			{"a database that is away", testADatabaseThatIsAway},
 			{"a statement that is refused", testAStatementThatIsRefused},
 			{"a change that is refused", testAChangeThatIsRefused},
-			{"tables are created where they are missing", testTablesAreCreatedWhereTheyAreMissing},
 			{"each lost table is created again", testEachLostTableIsCreatedAgain},
 			{"a lock without a check makes two orders", testALockWithoutACheckMakesTwoOrders},
 			{"a check without a lock makes two orders", testACheckWithoutALockMakesTwoOrders},
@@ -68,16 +86,6 @@ func TestShop(t *testing.T) {
 			t.Run(c.name, func(t *testing.T) { c.test(t, open) })
 		}
 	})
-}
-
-func mariaDB(t *testing.T) *servers.Database {
-	t.Helper()
-	testenv.Needs(t, testenv.MariaDB)
-	server, err := testenv.Stack(t).MariaDB(testenv.Context(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return server
 }
 
 // connect opens a database as an instance does.
@@ -211,19 +219,10 @@ func testWithoutALockStockIsOversold(t *testing.T, open engine) {
 	}
 }
 
-// The verdict counts in both directions: more than there were, and fewer.
-func TestEachPieceIsInStockOrSold(t *testing.T) {
-	for _, c := range []struct{ pieces, stock, sold, want int64 }{{3, 1, 2, 0}, {3, 2, 2, 1}, {3, 0, 2, -1}, {0, 0, 0, 0}} {
-		if got := (shop.Report{Item: shop.Item{Pieces: c.pieces, Stock: c.stock}, Sold: c.sold}).Unaccounted(); got != c.want {
-			t.Errorf("%+v: %d", c, got)
-		}
-	}
-}
-
 // The lock inside of a transaction is released before the COMMIT.
 func TestALockInsideATransactionProtectsNothing(t *testing.T) {
-	where := "mysql:" + mariaDB(t).DSN
-	a, b := connect(t, where), connect(t, where)
+	open := onMariaDB(t)
+	a, b := open(t), open(t)
 	first, second := shop.New(a, 0), shop.New(b, 0)
 	if err := first.Stock(t.Context(), item, 1); err != nil {
 		t.Fatal(err)
@@ -319,7 +318,11 @@ func testStockRemovesWhatWasSold(t *testing.T, open engine) {
 
 // Without a connection nothing is written. A request with a key may be a repetition, and then the first one has placed the order.
 func TestASaleWithoutAConnection(t *testing.T) {
-	server := mariaDB(t)
+	testenv.Needs(t, testenv.MariaDB)
+	server, err := testenv.Stack(t).MariaDB(testenv.Context(t))
+	if err != nil {
+		t.Fatal(err)
+	}
 	s := shop.New(connect(t, "mysql:"+server.DSN), 0)
 	if err := s.Stock(t.Context(), item, 5); err != nil {
 		t.Fatal(err)
@@ -329,14 +332,15 @@ func TestASaleWithoutAConnection(t *testing.T) {
 	}
 	server.Kill()
 	_, locked := s.Buy(t.Context(), testenv.NoLock, wants(1))
-	_, atomic := s.BuyAtomic(t.Context(), wants(1))
+	_, conditional := s.BuyAtomic(t.Context(), wants(1))
 	_, _, again := once(s, "k", "buy", buys(s))
+	_, read := s.Report(t.Context(), item)
 	for name, c := range map[string]struct {
 		err        error
 		notWritten bool
 	}{
-		"a lock": {locked, true}, "one statement": {atomic, true}, "the payment": {s.ChangeAtomic(t.Context(), 1, shop.Paid), true},
-		"the same key": {again, false},
+		"a lock": {locked, true}, "one statement": {conditional, true}, "the payment": {s.ChangeAtomic(t.Context(), 1, shop.Paid), true},
+		"the same key": {again, false}, "the report": {read, true}, "the tables": {s.CreateTables(t.Context()), false},
 	} {
 		if !errors.Is(c.err, shop.ErrUnavailable) || errors.Is(c.err, shop.ErrNotWritten) != c.notWritten {
 			t.Errorf("%s: %v", name, c.err)
@@ -355,24 +359,6 @@ func testALostLockWritesNothing(t *testing.T, open engine) {
 	}), wants(1))
 	if !errors.Is(err, lost) || !errors.Is(err, context.Canceled) || errors.Is(err, shop.ErrUnavailable) {
 		t.Errorf("got %v", err)
-	}
-	sold(t, s, 0, 0)
-}
-
-func testADatabaseThatIsAway(t *testing.T, open engine) {
-	s := stocked(t, open, 5)[0]
-	db := open(t)
-	pool, err := db.DB()
-	if err = errors.Join(err, pool.Close()); err != nil {
-		t.Fatal(err)
-	}
-	away := shop.New(db, 0)
-	_, err = away.BuyAtomic(t.Context(), wants(1))
-	_, failed := away.Report(t.Context(), item)
-	for call, err := range map[string]error{"buy": err, "report": failed, "create tables": away.CreateTables(t.Context())} {
-		if !errors.Is(err, shop.ErrUnavailable) {
-			t.Errorf("%s: got %v", call, err)
-		}
 	}
 	sold(t, s, 0, 0)
 }
@@ -433,34 +419,5 @@ func testAChangeThatIsRefused(t *testing.T, open engine) {
 				t.Errorf("%s: %+v, %v", name, order, err)
 			}
 		})
-	}
-}
-
-// The first order of a database is replayed as any other.
-func TestTheFirstOrderIsReplayed(t *testing.T) {
-	s := shop.New(connect(t, "sqlite:"+filepath.Join(t.TempDir(), "shop.db")), 0)
-	if err := s.Stock(t.Context(), item, 5); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []bool{false, true} {
-		if order, replayed, err := once(s, "k", "buy", buys(s)); err != nil || replayed != want || order.ID != 1 {
-			t.Errorf("replayed %v, %+v, %v", replayed, order, err)
-		}
-	}
-}
-
-// Each lock has its key.
-func TestKeys(t *testing.T) {
-	s := shop.New(connect(t, "sqlite:"+filepath.Join(t.TempDir(), "shop.db")), 0)
-	var got []string
-	lock := testenv.LockerFunc(func(_ context.Context, key string, _ func(context.Context, uint64) error) error {
-		got = append(got, key)
-		return nil
-	})
-	_, first := s.Buy(t.Context(), lock, wants(12))
-	_, second := s.Submit(t.Context(), lock, wants(12), false)
-	err := errors.Join(first, second, s.Change(t.Context(), lock, 12, shop.Paid))
-	if want := "[lock:shop:item:{7} lock:shop:buyer:{12:7} lock:shop:order:{12}]"; err != nil || fmt.Sprint(got) != want {
-		t.Errorf("got %s, %v", got, err)
 	}
 }

@@ -1,12 +1,14 @@
 package changes
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 	"gorm.io/gorm"
 
 	"locklab/internal/faultproxy"
+	"locklab/lab/servers"
 	"locklab/lab/testenv"
 )
 
@@ -48,32 +51,43 @@ func TestRowsOfMySQL(t *testing.T) {
 	}
 }
 
-// binlogOf starts a server with a binlog.
-func binlogOf(t *testing.T, settings ...string) (*gorm.DB, Binlog) {
+var (
+	sharedMariaDB = testenv.Shared[*servers.Database]{
+		Need: testenv.MariaDB,
+		Start: func(ctx context.Context, s *servers.Stack) (*servers.Database, error) {
+			return s.MariaDB(ctx, "--log-bin=binlog", "--binlog-format=ROW", "--server-id=1")
+		},
+	}
+	databases, readers atomic.Uint32 // of that server
+)
+
+// binlog creates a database with the table on the shared server. Its connections have these settings.
+func binlog(t *testing.T, settings string) (*gorm.DB, Binlog) {
 	t.Helper()
-	testenv.Needs(t, testenv.MariaDB)
-	server, err := testenv.Stack(t).MariaDB(testenv.Context(t), settings...)
+	dsn := sharedMariaDB.Of(t).DSN
+	name := fmt.Sprintf("things_%d", databases.Add(1))
+	execute(t, open(t, "mysql:"+dsn), "CREATE DATABASE "+name)
+	dsn = dsn[:strings.LastIndex(dsn, "/")+1] + name
+	db := open(t, "mysql:"+dsn+settings)
+	file, err := BinlogFile(t.Context(), db)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return open(t, "mysql:"+server.DSN), Binlog{DSN: server.DSN, Table: "things", Server: 100, File: "binlog.000001"}
+	return db, Binlog{DSN: dsn, Table: "things", Server: 100 + readers.Add(1), File: file}
 }
 
 // A real server tells what any client has written, begins again behind a position, and follows into the next file. With MINIMAL the row
 // after an update has only what has changed, so that only the row before it tells the id.
 func TestBinlog(t *testing.T) {
 	for image, update := range map[string][]uint64{"FULL": {7, 7}, "MINIMAL": {7}} {
-		db, b := binlogOf(t, "--log-bin=binlog", "--binlog-format=ROW", "--server-id=1", "--binlog-row-image="+image)
-		if file, err := BinlogFile(t.Context(), db); file != b.File || err != nil {
-			t.Errorf("the server writes to %q, %v", file, err)
-		}
+		db, b := binlog(t, "?binlog_row_image='"+image+"'")
 		all := func(told <-chan Change, ids ...uint64) (after string) {
 			for _, id := range ids {
 				after = next(t, told, id)
 			}
 			return after
 		}
-		follows := func(after string) <-chan Change { b.Server++; return follow(t, b, after) }
+		follows := func(after string) <-chan Change { b.Server = 100 + readers.Add(1); return follow(t, b, after) }
 		told := follows("")
 		execute(t, db, "INSERT INTO things VALUES (7, 'a')", "UPDATE things SET text = 'b' WHERE id = 7")
 		after := next(t, told, 7)
@@ -83,7 +97,7 @@ func TestBinlog(t *testing.T) {
 		all(follows(after), append(update, 7, 8)...)
 		execute(t, db, "INSERT INTO things VALUES (9, REPEAT('y', 70000))")
 		all(follows(behind), 9)
-		b.Server, b.File = b.Server+1, "missing.000001"
+		b.Server, b.File = 100+readers.Add(1), "missing.000001"
 		if err := b.Follow(t.Context(), "", func(Change) error { return nil }); !errors.Is(err, ErrPosition) {
 			t.Errorf("a file that is not there: %v", err)
 		}
@@ -103,7 +117,7 @@ func ends(t *testing.T, b Binlog, after string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.Server, b.DSN = b.Server+1, strings.Replace(b.DSN, cfg.Addr, addr, 1)
+	b.Server, b.DSN = 100+readers.Add(1), strings.Replace(b.DSN, cfg.Addr, addr, 1)
 	for _, what := range []string{"the connection ends", "there is no connection"} {
 		if err := b.Follow(testenv.Context(t), after, func(Change) error { proxy.Close(); return nil }); !errors.Is(err, ErrUnavailable) {
 			t.Errorf("%s: %v", what, err)
@@ -116,13 +130,18 @@ func ends(t *testing.T, b Binlog, after string) {
 
 // A server that lost its data writes a file of the same name, and other changes up to the same offset. Nothing behind it is told.
 func TestBinlogOfAnotherServer(t *testing.T) {
-	db, b := binlogOf(t, "--log-bin=binlog", "--binlog-format=ROW", "--server-id=1")
+	testenv.Needs(t, testenv.MariaDB)
+	server, err := testenv.Stack(t).MariaDB(testenv.Context(t), "--log-bin=binlog", "--binlog-format=ROW", "--server-id=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, b := open(t, "mysql:"+server.DSN), Binlog{DSN: server.DSN, Table: "things", Server: 100, File: "binlog.000001"}
 	insert := func() { execute(t, db, "INSERT INTO things VALUES (7, 'a')", "DELETE FROM things WHERE id = 7") }
 	execute(t, db, "RESET MASTER") // so that both files have the same
 	insert()
 	var before []string
 	enough := errors.New("enough")
-	err := b.Follow(testenv.Context(t), "", func(c Change) error {
+	err = b.Follow(testenv.Context(t), "", func(c Change) error {
 		if before = append(before, c.After); len(before) == 2 {
 			return enough
 		}
@@ -160,7 +179,9 @@ func unixTime(t *testing.T, db *gorm.DB) (seconds int64) {
 
 // A server that compresses rows would let changes through unseen.
 func TestBinlogThatIsCompressed(t *testing.T) {
-	db, b := binlogOf(t, "--log-bin=binlog", "--binlog-format=ROW", "--server-id=1", "--log-bin-compress", "--log-bin-compress-min-len=10")
+	db, b := binlog(t, "")
+	execute(t, db, "SET GLOBAL log_bin_compress = ON")
+	t.Cleanup(func() { db.Exec("SET GLOBAL log_bin_compress = OFF") })
 	execute(t, db, "INSERT INTO things VALUES (7, REPEAT('y', 70000))")
 	err := b.Follow(testenv.Context(t), "", func(Change) error { return nil })
 	if err == nil || !strings.Contains(err.Error(), "log_bin_compress") {
@@ -170,20 +191,13 @@ func TestBinlogThatIsCompressed(t *testing.T) {
 
 // The error names the setting that a server lacks. Without it the changes would never come.
 func TestBinlogFile(t *testing.T) {
-	for says, settings := range map[string][]string{
-		"--log-bin":               nil,
-		"binlog_format=MIXED":     {"--log-bin=binlog", "--binlog-format=MIXED", "--server-id=1"},
-		"GRANT REPLICATION SLAVE": {"--log-bin=binlog", "--binlog-format=ROW", "--server-id=1"},
+	db, b := binlog(t, "")
+	execute(t, db, "CREATE USER poor", "GRANT ALL ON "+b.DSN[strings.LastIndex(b.DSN, "/")+1:]+".* TO poor")
+	for says, where := range map[string]string{
+		"binlog_format=MIXED": b.DSN + "?binlog_format='MIXED'", "GRANT REPLICATION SLAVE": strings.Replace(b.DSN, "root", "poor", 1),
 	} {
-		t.Run(says, func(t *testing.T) {
-			db, b := binlogOf(t, settings...)
-			if strings.HasPrefix(says, "GRANT") {
-				execute(t, db, "CREATE USER poor", "GRANT ALL ON locklab.* TO poor")
-				db = open(t, "mysql:"+strings.Replace(b.DSN, "root", "poor", 1))
-			}
-			if file, err := BinlogFile(t.Context(), db); !errors.Is(err, ErrNoBinlog) || !strings.Contains(err.Error(), says) {
-				t.Errorf("the server writes to %q, %v; want an error that says %q", file, err, says)
-			}
-		})
+		if file, err := BinlogFile(t.Context(), open(t, "mysql:"+where)); !errors.Is(err, ErrNoBinlog) || !strings.Contains(err.Error(), says) {
+			t.Errorf("the server writes to %q, %v; want an error that says %q", file, err, says)
+		}
 	}
 }
