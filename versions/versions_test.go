@@ -3,7 +3,6 @@ package versions_test
 import (
 	"encoding/json"
 	"flag"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -11,26 +10,6 @@ import (
 
 	"locklab/versions"
 )
-
-func TestVersionsAreComplete(t *testing.T) {
-	last := -1
-	for _, v := range versions.All() {
-		var number int
-		if _, err := fmt.Sscanf(v.Name, "v%d", &number); err != nil || v.Name != fmt.Sprintf("v%d", number) || number <= last {
-			t.Errorf("%q comes after v%d (%v)", v.Name, last, err)
-		}
-		last = number
-		if v.Title == "" || v.Summary == "" || v.Explanation == "" || v.ArticleValue == "" {
-			t.Errorf("a text of %s is missing: %+v", v.Name, v)
-		}
-		if found, known := versions.Find(v.Name); !known || found.Title != v.Title {
-			t.Errorf("Find does not find %s", v.Name)
-		}
-	}
-	if _, known := versions.Find("v99"); known {
-		t.Error("Find finds v99, which does not exist")
-	}
-}
 
 func TestDefaultsAndRequiredServers(t *testing.T) {
 	if got := strings.Join(versions.DefaultNames(), " "); got != "v0 v1 v2 v3 v4" {

@@ -30,13 +30,6 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// The mark of a command that is sent once goes with its context.
-func TestSentOnce(t *testing.T) {
-	if plain := t.Context(); replies.SentOnce(plain) || !replies.SentOnce(replies.SendOnce(plain)) {
-		t.Error("a context has a mark that nobody gave it, or lacks one")
-	}
-}
-
 func TestWhatAnErrorMeansForTheCommand(t *testing.T) {
 	for _, c := range []struct {
 		err                error

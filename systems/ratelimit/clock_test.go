@@ -35,13 +35,11 @@ func (c *clock) jump(d time.Duration) {
 // half used or used up before, and calls go on.
 func TestTheClockIsSetBack(t *testing.T) {
 	for name, most := range onRedis {
-		for _, before := range []int{0, 20, 60} {
-			for _, back := range []time.Duration{20 * time.Second, time.Hour} {
-				t.Run(fmt.Sprintf("%s/%d calls before/%s", name, before, back), func(t *testing.T) {
-					t.Parallel()
-					setBack(t, name, before, back, most)
-				})
-			}
+		for before, back := range map[int]time.Duration{0: time.Hour, 20: 20 * time.Second, 60: time.Hour} {
+			t.Run(fmt.Sprintf("%s/%d calls before/%s", name, before, back), func(t *testing.T) {
+				t.Parallel()
+				setBack(t, name, before, back, most)
+			})
 		}
 	}
 }
@@ -76,7 +74,7 @@ func setBack(t *testing.T, name string, before int, back time.Duration, most int
 	server.jump(-back)
 	server.now, refused = server.now.Add(-back), time.Time{} // the window of refusals begins with the first after the jump
 	for _, often := range []int{1, 3} {                      // one call in two seconds is below the limit
-		for range 90 {
+		for range 45 { // a window and a half
 			const step = 2 * time.Second
 			server.pass(step)
 			now = now.Add(step)

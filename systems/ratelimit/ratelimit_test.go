@@ -178,17 +178,6 @@ func TestState(t *testing.T) {
 	})
 }
 
-func TestALimitForPeople(t *testing.T) {
-	for want, window := range map[string]time.Duration{
-		"3 calls in 1m": time.Minute, "3 calls in 10s": 10 * time.Second, "3 calls in 24h": 24 * time.Hour,
-		"3 calls in 720ms": 720 * time.Millisecond, "3 calls in 1m30s": 90 * time.Second,
-	} {
-		if got := (ratelimit.Limit{Key: "rates", Count: 3, Window: window}).String(); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
-	}
-}
-
 func TestBadInput(t *testing.T) {
 	c := client(t, "127.0.0.1:1")
 	for _, limit := range []ratelimit.Limit{
@@ -280,7 +269,6 @@ func (g *goesAway) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 	return next
 }
 
-// Without Redis, fail closed is an error and fail open admits. A server that hangs counts as one that is down.
 // An answer is waited for no longer than is configured, whatever the client's own timeout is.
 func TestFailingIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -306,37 +294,35 @@ func (silent) Allow(ctx context.Context, _ ratelimit.Limit) (ratelimit.State, er
 	return ratelimit.State{}, ratelimit.ErrUnavailable
 }
 
+// Without Redis, fail closed is an error and fail open admits. A server that hangs counts as one that is down.
 func TestFailing(t *testing.T) {
 	t.Parallel()
-	testenv.Needs(t, testenv.RedisServer)
-	for what, fault := range map[string]func(t *testing.T) *redis.Client{
-		"down": func(t *testing.T) *redis.Client { return client(t, "127.0.0.1:1") },
-		"hangs": func(t *testing.T) *redis.Client {
-			node := testenv.Redis(t, true)
-			testenv.Pause(t, node)
-			return client(t, node.Addr)
-		},
-	} {
-		t.Run(what, func(t *testing.T) {
-			for _, name := range []string{"r2", "r3", "r4", "r5", "r6"} {
-				l := open(t, fault(t), name, 1)[0]
-				for mode, opens := range map[ratelimit.Mode]bool{ratelimit.FailClosed: false, ratelimit.FailOpen: true} {
-					f, err := ratelimit.Failing(l, mode, 100*time.Millisecond)
-					if err != nil {
-						t.Fatal(err)
-					}
-					s, err := f.Allow(t.Context(), rates)
-					if opens && (err != nil || !s.Unchecked) || !opens && !errors.Is(err, ratelimit.ErrUnavailable) {
-						t.Errorf("%s, fail open %v: %+v, %v", name, opens, s, err)
-					}
-					gone, cancel := context.WithCancel(t.Context())
-					cancel()
-					if _, err := f.Allow(gone, rates); err == nil {
-						t.Errorf("%s, fail open %v: a caller that has left is admitted", name, opens)
-					}
+	hangs := testenv.Redis(t, false)
+	c := client(t, hangs.Addr)
+	if err := c.Ping(t.Context()).Err(); err != nil { // opens a connection
+		t.Fatal(err)
+	}
+	testenv.Pause(t, hangs)
+	defer hangs.Resume()
+	for what, c := range map[string]*redis.Client{"down": client(t, "127.0.0.1:1"), "hangs": c} {
+		for _, name := range []string{"r2", "r3", "r4", "r5", "r6"} {
+			l := open(t, c, name, 1)[0]
+			for mode, opens := range map[ratelimit.Mode]bool{ratelimit.FailClosed: false, ratelimit.FailOpen: true} {
+				f, err := ratelimit.Failing(l, mode, 20*time.Millisecond)
+				if err != nil {
+					t.Fatal(err)
+				}
+				s, err := f.Allow(t.Context(), rates)
+				if opens && (err != nil || !s.Unchecked) || !opens && !errors.Is(err, ratelimit.ErrUnavailable) {
+					t.Errorf("%s, %s, fail open %v: %+v, %v", what, name, opens, s, err)
+				}
+				gone, cancel := context.WithCancel(t.Context())
+				cancel()
+				if _, err := f.Allow(gone, rates); err == nil {
+					t.Errorf("%s, %s, fail open %v: a caller that has left is admitted", what, name, opens)
 				}
 			}
-		})
+		}
 	}
 }
 
