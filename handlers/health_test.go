@@ -71,8 +71,10 @@ func TestReadyz(t *testing.T) {
 		"no servers": {nil, nil, map[string]any{}, nil},
 		"all answer": {[]handlers.HealthCheck{up("redis"), up("mysql")}, nil, map[string]any{}, nil},
 		"two are down": {
-			[]handlers.HealthCheck{down("redlock", refused), up("redis"), down("mysql", errors.New("gone"))}, nil,
-			map[string]any{"redlock": "node a: refused; node b: refused", "mysql": "gone"}, nil,
+			[]handlers.HealthCheck{down("redlock", refused), up("redis"), down("mysql", errors.New("gone"))},
+			nil,
+			map[string]any{"redlock": "node a: refused; node b: refused", "mysql": "gone"},
+			nil,
 		},
 		"a weakness": {
 			[]handlers.HealthCheck{up("redis")}, report(weak), map[string]any{}, []any{map[string]any{
@@ -81,8 +83,10 @@ func TestReadyz(t *testing.T) {
 			}},
 		},
 		"a refused lock": {
-			[]handlers.HealthCheck{up("redis")}, report(refuses, worse),
-			map[string]any{"v3": "it is so: it does this; do that (a:1, b:2)"}, "as above",
+			[]handlers.HealthCheck{up("redis")},
+			report(refuses, worse),
+			map[string]any{"v3": "it is so: it does this; do that (a:1, b:2)"},
+			"as above",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

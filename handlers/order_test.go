@@ -65,32 +65,26 @@ func TestGrab(t *testing.T) {
 	}
 }
 
+// FuzzGrab has more ids that are none.
 func TestInvalidIDs(t *testing.T) {
 	s := serve(t)
 	s.do(http.MethodPost, "/orders", "")
-	bad := []string{
-		"0", "-1", "1.0", "1e3", "0x1", "x", "1_0", "%201", "%D9%A1", "2147483648", "18446744073709551616", strings.Repeat("9", 500),
-	}
-	for _, id := range bad {
+	for _, id := range []string{"0", "-1", "x", "%201", "2147483648", strings.Repeat("9", 500)} {
 		s.get("/orders/"+id).wantError(t, http.StatusBadRequest, "id is", "from 1 to 2147483647")
-		for _, version := range []string{"v0", "v2"} {
-			s.get("/"+version+"/orders/"+id+"/grab?driver=12").wantError(t, http.StatusBadRequest, "id is")
-			s.get("/"+version+"/orders/1/grab?driver="+id).wantError(t, http.StatusBadRequest, "driver", "from 1 to 2147483647")
-		}
+		s.get("/v0/orders/"+id+"/grab?driver=12").wantError(t, http.StatusBadRequest, "id is")
+		s.get("/v2/orders/1/grab?driver="+id).wantError(t, http.StatusBadRequest, "driver", "from 1 to 2147483647")
 	}
 	s.get("/v1/orders//grab?driver=12").wantError(t, http.StatusBadRequest, `id is ""`)
-	for _, query := range []string{"", "?driver=", "?Driver=1", "?driver=%zz"} {
-		s.get("/v1/orders/1/grab"+query).wantError(t, http.StatusBadRequest, "driver is")
+	for query, says := range map[string]string{
+		"": "driver is missing", "?driver=": "driver is", "?Driver=1": "driver is", "?driver=%zz": "driver is",
+		"?driver=12&driver=13": "driver is given 2 times",
+	} {
+		s.get("/v1/orders/1/grab"+query).wantError(t, http.StatusBadRequest, says)
 	}
-	s.get("/v1/orders/1/grab?driver=12&driver=13").wantError(t, http.StatusBadRequest, "driver is given 2 times")
 	if len(s.orders.attempts) != 0 {
 		t.Fatalf("the store got %+v", s.orders.attempts)
 	}
-	if got := s.get("/v1/orders/1/grab?driver=2147483647"); got.status != http.StatusOK {
-		t.Errorf("the largest driver gets %d %s", got.status, got.body)
+	if got := s.get("/v1/orders/0001/grab?other=1&driver=2147483647"); got.status != http.StatusOK {
+		t.Errorf("the largest driver, and leading zeros: %d %s", got.status, got.body)
 	}
-	if got := s.get("/v1/orders/0001/grab?other=1&driver=007"); got.status != http.StatusConflict {
-		t.Errorf("leading zeros: %d %s", got.status, got.body)
-	}
-	s.get("/v1/orders/2147483647/grab?driver=1").wantError(t, http.StatusNotFound)
 }
