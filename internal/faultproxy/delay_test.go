@@ -17,7 +17,11 @@ func TestDelayOfEachDirection(t *testing.T) {
 		if synctest.Wait(); !s.got() {
 			t.Error("the request was not delayed")
 		}
-		expect(t, conn, "re:a", 2*time.Second+1)
+		time.Sleep(1)
+		if synctest.Wait(); !s.got("a") {
+			t.Error("the request has the delay of the reply")
+		}
+		expect(t, conn, "re:a", 2*time.Second)
 		p.Delay(nil)
 		send(t, conn, "b")
 		expect(t, conn, "re:b", 0)
