@@ -34,8 +34,6 @@ func TestPagesTakeRuns(t *testing.T) {
 	wantSentence(t, pages("--take="+missing), exitUnavailable, missing, "nothing was written", "lab run --all --out "+missing)
 	wantSentence(t, pages("--take="+empty), exitUnavailable, empty, "nothing was written")
 	wantSentence(t, pages("--take="+store, "L03"), exitUnavailable, store, "nothing was written")
-	wantSentence(t, pages("--take="+filepath.Join(dir, "README.md")), exitUnavailable, "not a folder")
-	wantSentence(t, pages("L99"), exitUsage, "L99")
 	if got := pages("--take="+store, "L10"); got.code != exitOK || !strings.Contains(got.out, "Took over 1 of 1 runs") {
 		t.Fatalf("exit %d: %s%s", got.code, got.err, got.out)
 	}

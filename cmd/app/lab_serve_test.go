@@ -5,14 +5,12 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -36,11 +34,7 @@ func livePage(t *testing.T, flags ...string) (base string) {
 
 func livePageProcess(t *testing.T, flags ...string) (base string, pid int) {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	page := exec.Command(self, append([]string{"lab", "serve", "--listen=127.0.0.1:0", "--no-browser", "--out=" + t.TempDir()}, flags...)...)
+	page := process(t, append([]string{"lab", "serve", "--listen=127.0.0.1:0", "--no-browser", "--out=" + t.TempDir()}, flags...)...)
 	out, err := page.StdoutPipe()
 	if err == nil {
 		err = page.Start()
@@ -227,22 +221,6 @@ func wantScene(b *chrome.Browser, v chrome.View, scene int, state string) {
 	b.Shoot(where)
 }
 
-// At 1280 × 720, a projector shows the final value and the losses of every version of a burst without scrolling.
-func TestABurstFitsOnAProjector(t *testing.T) {
-	testenv.Check(t, testenv.Page)
-	testenv.Needs(t, testenv.RedisServer)
-	base := livePage(t)
-	b := chrome.New(t)
-	b.Open(base+"/ui/burst", chrome.View{Width: 1280, Scheme: "light"})
-	b.Do(chromedp.EmulateViewport(1280, 720), chromedp.SendKeys("[name=guess]", "100"), chromedp.Click("#run-it"))
-	b.Do(chromedp.WaitVisible(".answer"), chromedp.WaitVisible(".finals"))
-	const bottom = `Math.max(...[...document.querySelectorAll(".card .shown")].map((e) => e.getBoundingClientRect().bottom))`
-	if at := chrome.Ask[float64](b, bottom); at > 720 || at < 100 {
-		t.Errorf("the losses end at %.0f", at)
-	}
-	b.Still()
-}
-
 // The picture of the README is a scene after its run.
 func TestThePictureOfAScene(t *testing.T) {
 	testenv.Check(t, testenv.Page)
@@ -254,30 +232,6 @@ func TestThePictureOfAScene(t *testing.T) {
 		chrome.Keep(t, filepath.Dir(picture), filepath.Base(picture), chrome.Value(b, chromedp.CaptureScreenshot()))
 	}
 	b.Still()
-}
-
-// Anyone who can open the page can start runs, so only this machine may, unless a trainer has a token.
-func TestLabServeIsLocal(t *testing.T) {
-	stopped, stop := context.WithCancel(t.Context())
-	stop() // so that a page that should not be served ends
-	for _, c := range []struct {
-		flags string
-		want  []string
-	}{
-		{"--listen=0.0.0.0:8090", []string{"0.0.0.0:8090", "--class", "127.0.0.1:8070"}},
-		{"--listen=:8090", []string{"at :8090", "127.0.0.1:8070"}},
-		{"--listen=example.com:8090", []string{"at example.com:8090", "127.0.0.1:8070"}},
-		{"--listen=8090", []string{"--listen", "host:port"}},
-		{"--trainer-token=0123456789abcdef", []string{"--trainer-token", "--class"}},
-		{"--class --trainer-token=0123456789abcde", []string{"--trainer-token has 15 characters", "16"}},
-		{"--url=ftp://127.0.0.1:1", []string{`--url is "ftp://127.0.0.1:1"`, "http://host:port"}},
-	} {
-		wantSentence(t, app(stopped, append([]string{"lab", "serve", "--embedded"}, strings.Fields(c.flags)...)...), exitUsage, c.want...)
-	}
-	class := labServeCommand{Listen: "0.0.0.0:8090", Class: true, TrainerToken: "0123456789abcdef", Out: "store"}
-	if err := class.validate(); err != nil {
-		t.Errorf("a token of 16 characters: %v", err)
-	}
 }
 
 // The error names the cause: a port in use, or a store that is not a folder.
