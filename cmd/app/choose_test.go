@@ -48,8 +48,8 @@ func TestVersionsThatCannotRun(t *testing.T) {
 	wantUnavailable(err, "LAB_REQUIRE")
 }
 
-// The redis-server of Ubuntu 22.04 is too old for the lock's scripts. The program warns and uses miniredis, unless that is what it was told.
-// A command that needs a real server fails, and says which, as it does when there is none.
+// The redis-server of Ubuntu 22.04 is too old for the lock's scripts. The program warns and uses miniredis, and does not warn when it was
+// told to use that. A command that needs a real server fails, and says which, as it does when there is none.
 func TestAnOldRedisServerIsNotUsed(t *testing.T) {
 	testenv.Slow(t)
 	path := t.TempDir()

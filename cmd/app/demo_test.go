@@ -112,10 +112,11 @@ func TestTheVerdictIsTheExitStatus(t *testing.T) {
 	} {
 		run := lab.Result{NotSaved: "no space left on device"}
 		run.Judgement = lab.Judgement{Experiment: "X", Verdict: verdict}
+		ran := &lab.Results{Runs: []lab.Result{run}, Verdict: verdict}
 		var out strings.Builder
-		err := (&labRunCommand{Out: t.TempDir()}).finish(t.Context(), &lab.Results{Runs: []lab.Result{run}, Verdict: verdict}, streams{&out, &out})
-		if e := (exitError{}); !errors.As(err, &e) || e.code != code || !strings.Contains(err.Error(), "X is judged and not saved: no space left") ||
-			!strings.Contains(out.String(), "Verdict: ") {
+		err := (&labRunCommand{Out: t.TempDir()}).finish(t.Context(), ran, streams{&out, &out})
+		if e := (exitError{}); !errors.As(err, &e) || e.code != code || !strings.Contains(out.String(), "Verdict: ") ||
+			!strings.Contains(err.Error(), "X is judged and not saved: no space left") {
 			t.Errorf("%s: %v: %s", verdict, err, out.String())
 		}
 	}

@@ -37,7 +37,8 @@ func TestLabShow(t *testing.T) {
 	}
 	got := app(t.Context(), "lab", "show", "l03")
 	got.out = strings.Join(strings.Fields(got.out), " ")
-	wantText(t, got, exitOK, strings.Join(strings.Fields(e.Claim), " "), e.Variants[0].Name+" (control) no violation", "lab run L03-foreign-unlock")
+	wantText(t, got, exitOK, strings.Join(strings.Fields(e.Claim), " "), e.Variants[0].Name+" (control) no violation",
+		"lab run L03-foreign-unlock")
 }
 
 // A run is saved, and the check and the matrix work from its files alone.
@@ -82,7 +83,8 @@ func TestLabRunWithoutDocker(t *testing.T) {
 // A named experiment that cannot run here is an error, and so is one of a group with LAB_REQUIRE=all.
 func TestLabRunWithMissingPrograms(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	wantSentence(t, app(t.Context(), "lab", "run", "D01"), exitUnavailable, "D01-database-lock needs mariadbd", "apt-get install mariadb-server")
+	wantSentence(t, app(t.Context(), "lab", "run", "D01"), exitUnavailable, "D01-database-lock needs mariadbd",
+		"apt-get install mariadb-server")
 	t.Setenv("LAB_REQUIRE", "all")
 	wantSentence(t, app(t.Context(), "lab", "run", "--all"), exitUnavailable, "LAB_REQUIRE=all", "mariadbd", "apt-get install mariadb-server")
 }

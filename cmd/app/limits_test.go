@@ -75,7 +75,8 @@ func TestAddressesOfAListener(t *testing.T) {
 			t.Fatal(err)
 		}
 		from, err := net.ResolveTCPAddr("tcp", lanAddr(addr)) // from another machine
-		if err != nil || from.IP.IsUnspecified() || from.Port != addr.Port || !addr.IP.IsUnspecified() && addr.IP != nil && !from.IP.Equal(addr.IP) {
+		anywhere := addr.IP == nil || addr.IP.IsUnspecified()
+		if err != nil || from.IP.IsUnspecified() || from.Port != addr.Port || !anywhere && !from.IP.Equal(addr.IP) {
 			t.Errorf("lanAddr(%s) = %s (%v)", listening, from, err)
 		}
 	}

@@ -83,7 +83,8 @@ func openFlags(t *testing.T, flags ...string) (*serveCommand, *parts) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parsed, err := parser.Parse(append([]string{"serve", "--redis=" + testenv.Redis(t, false).Addr, "--database=" + testenv.Stack(t).SQLite()}, flags...))
+	args := []string{"serve", "--redis=" + testenv.Redis(t, false).Addr, "--database=" + testenv.Stack(t).SQLite()}
+	parsed, err := parser.Parse(append(args, flags...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +126,7 @@ func TestServeNamesUnreachableServers(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = taken.Close() })
-	other := testenv.Redis(t, false).Addr
+	redis, other := testenv.Redis(t, false).Addr, testenv.Redis(t, false).Addr
 	const nobody = "127.0.0.1:1"
 	for flag, want := range map[string][]string{
 		"--listen=" + taken.Addr().String():              {"--listen", taken.Addr().String(), "in use"},
@@ -139,7 +140,7 @@ func TestServeNamesUnreachableServers(t *testing.T) {
 			t.Parallel()
 			flags := []string{"serve", "--start-timeout=5s", "--listen=127.0.0.1:0", "--database=" + testenv.Stack(t).SQLite()}
 			if !strings.HasPrefix(flag, "--redis=") {
-				flags = append(flags, "--redis="+other)
+				flags = append(flags, "--redis="+redis)
 			}
 			got := app(testenv.Context(t), append(flags, flag)...) // of two values, the last counts
 			wantSentence(t, got, exitUnavailable, want...)
@@ -165,6 +166,7 @@ func TestReadyz(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	do("config set maxmemory 100mb")
 	do("config set maxmemory-policy allkeys-lru")
 	do("config set requirepass secret")
 	do("acl setuser default -hset")
@@ -242,7 +244,8 @@ func TestCacheTTL(t *testing.T) {
 	running := pair(t)
 	client := redis.NewClient(&redis.Options{Addr: running.Redis.Addrs[0]})
 	defer client.Close()
-	request, err := http.NewRequestWithContext(testenv.Context(t), http.MethodPut, running.URL+"/c0/items/7", strings.NewReader(`{"text": "x"}`))
+	text := strings.NewReader(`{"text": "x"}`)
+	request, err := http.NewRequestWithContext(testenv.Context(t), http.MethodPut, running.URL+"/c0/items/7", text)
 	if err != nil {
 		t.Fatal(err)
 	}
