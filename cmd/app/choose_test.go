@@ -68,6 +68,7 @@ func TestAnOldRedisServerIsNotUsed(t *testing.T) {
 		"demo --users=2 --drivers=2 --think=1ms --versions=v3": {exitOK, []string{"6.0.16", "Using miniredis"}},
 		"demo --topology=cluster":                              {exitUnavailable, []string{"--topology cluster", "6.0.16", "6.2"}},
 		"lab run F02":                                          {exitUnavailable, []string{"F02-sentinel", "6.0.16", "6.2"}},
+		"lab try -- ./no-such-lock":                            {exitUsage, []string{"6.0.16", "Using miniredis"}},
 		"lab run L10 --embedded --trials=1":                    {exitOK, nil},
 	} {
 		got := app(testenv.Context(t), strings.Fields(args)...)

@@ -26,7 +26,7 @@ func flagDefault(t *testing.T, field string) time.Duration {
 }
 
 // The instance of a lock holder is killed while all drivers of another instance wait. They wait longer than for the lease of the dead
-// holder: lease and wait are a fifth of their defaults.
+// holder: lease and wait are two fifths of their defaults.
 func TestWaitersSurviveAKilledHolder(t *testing.T) {
 	t.Parallel()
 	testenv.Slow(t)
@@ -34,7 +34,7 @@ func TestWaitersSurviveAKilledHolder(t *testing.T) {
 	node := testenv.Redis(t, false)
 	flags := []string{
 		"--database=" + testenv.Stack(t).SQLite(),
-		fmt.Sprintf("--lease=%s", flagDefault(t, "Lease")/5), fmt.Sprintf("--wait=%s", flagDefault(t, "Wait")/5),
+		fmt.Sprintf("--lease=%s", flagDefault(t, "Lease")*2/5), fmt.Sprintf("--wait=%s", flagDefault(t, "Wait")*2/5),
 	}
 	holder := startInstance(t, node, append(flags, "--order-think=1h")...)
 	living := startInstance(t, node, append(flags, "--order-think=0s")...)
@@ -66,7 +66,7 @@ func TestSIGTERMFinishesRequests(t *testing.T) {
 	t.Parallel()
 	testenv.Slow(t)
 	node := testenv.Redis(t, false)
-	instance := startInstance(t, node, "--wait=500ms", "--order-think=3s")
+	instance := startInstance(t, node, "--wait=500ms", "--order-think=5s")
 	if !strings.HasSuffix(instance.URL, ":"+instance.Name) {
 		t.Errorf("the instance at %s is called %q", instance.URL, instance.Name)
 	}

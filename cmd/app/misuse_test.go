@@ -120,6 +120,7 @@ var misuse = map[string]string{
 	"lab try --out try.html -- true":                              "status 0 before it said hello",
 	"lab try -- ./no-such-lock":                                   "there is no file ./no-such-lock|correct the path",
 	"lab serve --listen=0.0.0.0:8090":                             "0.0.0.0:8090|--class|127.0.0.1:8070",
+	"lab serve --listen=8090":                                     "--listen|host:port",
 	"lab serve --listen=:8090":                                    "at :8090",
 	"lab serve --listen=example.com:8090":                         "at example.com:8090",
 	"lab serve --trainer-token=0123456789abcdef":                  "--trainer-token|--class",
