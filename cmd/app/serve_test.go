@@ -77,7 +77,7 @@ func startGrab(t *testing.T, instance *servers.Instance, node *servers.Node) (ad
 }
 
 // openFlags opens the parts of an instance that has these flags, besides its Redis.
-func openFlags(t *testing.T, flags ...string) (*serveCommand, *parts) {
+func openFlags(t *testing.T, flags ...string) *parts {
 	t.Helper()
 	parser, err := newParser(t.Context(), streams{io.Discard, io.Discard}, nil)
 	if err != nil {
@@ -94,13 +94,13 @@ func openFlags(t *testing.T, flags ...string) (*serveCommand, *parts) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c, p
+	return p
 }
 
 // The timeouts of the flags are those of the locks.
 func TestTimeoutsReachTheLocks(t *testing.T) {
 	t.Parallel()
-	_, p := openFlags(t, "--lease=9s", "--request=2s", "--node-timeout=1s")
+	p := openFlags(t, "--lease=9s", "--request=2s", "--node-timeout=1s")
 	if b := p.backends; b.Expiry != 9*time.Second || b.Request != 2*time.Second || b.NodeTimeout != time.Second {
 		t.Errorf("lease %s, request %s, node timeout %s", b.Expiry, b.Request, b.NodeTimeout)
 	}
@@ -113,7 +113,7 @@ func TestNoBackends(t *testing.T) {
 	for _, kind := range servers.Backends() {
 		flags = append(flags, "--"+kind.Name+"=127.0.0.1:1") // nobody
 	}
-	if _, p := openFlags(t, flags...); strings.Join(p.versionNames(), " ") != "v0 v1 v2 v3 v5" {
+	if p := openFlags(t, flags...); strings.Join(p.versionNames(), " ") != "v0 v1 v2 v3 v5" {
 		t.Errorf("the instance has %q", p.versionNames())
 	}
 }
