@@ -25,10 +25,6 @@ func TestInstancesByHand(t *testing.T) {
 	t.Parallel()
 	testenv.Slow(t)
 	testenv.Needs(t, testenv.RedisServer)
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	all := blocks(moveToFreePorts(t, page(t, "docs/run-by-hand.md"), t.TempDir()))
 	if len(all) != 7 {
 		t.Fatalf("the page has %d blocks; want one to build, five to serve and one to stop", len(all))
@@ -44,7 +40,7 @@ func TestInstancesByHand(t *testing.T) {
 	}()
 	for _, block := range serve {
 		listen := "127.0.0.1:" + freePort(t)
-		cmd := exec.Command("sh", "-c", strings.Replace(block, "./app ", clusterCheck(block)+"exec '"+self+"' ", 1))
+		cmd := exec.Command("sh", "-c", strings.Replace(block, "./app ", clusterCheck(block)+"exec '"+program(t)+"' ", 1))
 		cmd.Dir = t.TempDir()
 		cmd.Env = append(os.Environ(), "LAB_LISTEN="+listen, "LAB_START_TIMEOUT=30s")
 		if !strings.Contains(block, "--redis ") { // it uses the default port, which was replaced

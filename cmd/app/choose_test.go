@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -11,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"locklab/lab/burst"
 	"locklab/lab/testenv"
 	"locklab/versions"
 )
@@ -50,57 +48,15 @@ func TestVersionsThatCannotRun(t *testing.T) {
 	wantUnavailable(err, "LAB_REQUIRE")
 }
 
-// --versions=all runs every version that can run here, also those that the default leaves out.
-func TestDemoOfAllVersions(t *testing.T) {
-	t.Parallel()
-	testenv.Slow(t)
-	testenv.Engines(t, func(t *testing.T, real bool) {
-		result, code := demo(t, real, "--users=100", "--versions=all")
-		if code != exitOK {
-			t.Errorf("exit %d: %s", code, result.Reasons())
-		}
-		if want := len(versions.Names()) - len(result.LeftOut); len(result.Pageview) != want {
-			t.Errorf("%d versions ran, want %d", len(result.Pageview), want)
-		}
-		if testenv.ZooKeeper.Met() && testenv.Etcd.Met() && testenv.Memcached.Met() && len(result.LeftOut) != 0 {
-			t.Errorf("every server is installed, but the demo leaves out %q", result.LeftOut)
-		}
-		for _, sentence := range result.LeftOut {
-			if !strings.Contains(sentence, "apt-get install ") {
-				t.Errorf("no package to install in: %s", sentence)
-			}
-		}
-	})
-}
-
-// Without etcd, "all" leaves v7 out. Naming v7 is an error.
-func TestDemoWithoutEtcd(t *testing.T) {
-	t.Parallel()
-	testenv.Slow(t)
-	runWithoutEtcd := func(args ...string) output {
-		cmd := process(t, append([]string{"demo", "--embedded", "--users=20", "--think=1ms"}, args...)...)
-		cmd.Env = append(os.Environ(), "PATH="+t.TempDir(), "LAB_REQUIRE=")
-		var stdout, stderr bytes.Buffer
-		cmd.Stdout, cmd.Stderr = &stdout, &stderr
-		_ = cmd.Run()
-		return output{code: cmd.ProcessState.ExitCode(), out: stdout.String(), err: stderr.String()}
-	}
-	named := runWithoutEtcd("--versions=v7")
-	if named.code != exitUnavailable || !strings.Contains(named.err, "apt-get install etcd-server") ||
-		strings.Contains(named.err, "starting") {
-		t.Errorf("exit %d: %s", named.code, named.err)
-	}
-	all := runWithoutEtcd("--versions=all") // a burst of 20 may be inconclusive
-	if all.code == exitUnavailable || !strings.Contains(all.out, "apt-get install etcd-server") {
-		t.Errorf("exit %d: %s%s", all.code, all.out, all.err)
-	}
-}
-
-// The redis-server of Ubuntu 22.04 is too old for the lock's scripts. The program warns and uses miniredis. A command that needs a real
-// server fails.
+// The redis-server of Ubuntu 22.04 is too old for the lock's scripts. The program warns and uses miniredis, and does not warn when it was
+// told to use that. A command that needs a real server fails, and says which, as it does when there is none.
 func TestAnOldRedisServerIsNotUsed(t *testing.T) {
-	t.Parallel()
+	testenv.Slow(t)
 	path := t.TempDir()
+	t.Setenv("PATH", path)
+	t.Setenv("LAB_REQUIRE", "")
+	t.Chdir(t.TempDir())
+	wantSentence(t, app(t.Context(), "demo", "--topology=cluster"), exitUnavailable, "--topology cluster", "redis-server", "apt-get install")
 	old := "#!/bin/sh\n[ \"$1\" = --version ] || exit 1\necho 'Redis server v=6.0.16 sha=00000000:0 malloc=jemalloc-5.2.1 bits=64'\n"
 	if err := os.WriteFile(filepath.Join(path, "redis-server"), []byte(old), 0o700); err != nil {
 		t.Fatal(err)
@@ -112,45 +68,17 @@ func TestAnOldRedisServerIsNotUsed(t *testing.T) {
 		"demo --users=2 --drivers=2 --think=1ms --versions=v3": {exitOK, []string{"6.0.16", "Using miniredis"}},
 		"demo --topology=cluster":                              {exitUnavailable, []string{"--topology cluster", "6.0.16", "6.2"}},
 		"lab run F02":                                          {exitUnavailable, []string{"F02-sentinel", "6.0.16", "6.2"}},
-		"lab run R3 --trials=1":                                {exitOK, []string{"6.0.16", "Using miniredis"}},
-		"lab run R3 --embedded --trials=1":                     {exitOK, nil},
+		"lab try -- ./no-such-lock":                            {exitUsage, []string{"6.0.16", "Using miniredis"}},
+		"lab run L10 --embedded --trials=1":                    {exitOK, nil},
 	} {
-		cmd := process(t, strings.Fields(args)...)
-		cmd.Dir, cmd.Env = t.TempDir(), append(os.Environ(), "PATH="+path, "LAB_REQUIRE=")
-		var stderr bytes.Buffer
-		cmd.Stderr = &stderr
-		_ = cmd.Run()
+		got := app(testenv.Context(t), strings.Fields(args)...)
 		for _, text := range want.once {
-			if strings.Count(stderr.String(), text) != 1 {
-				t.Errorf("%s: want %q once in %q", args, text, stderr.String())
+			if strings.Count(got.err, text) != 1 {
+				t.Errorf("%s: want %q once in %q", args, text, got.err)
 			}
 		}
-		if code := cmd.ProcessState.ExitCode(); code != want.code || len(want.once) == 0 && strings.Contains(stderr.String(), "6.0.16") {
-			t.Errorf("%s: exit %d, want %d: %s", args, code, want.code, stderr.String())
+		if got.code != want.code || len(want.once) == 0 && strings.Contains(got.err, "6.0.16") {
+			t.Errorf("%s: exit %d, want %d: %s", args, got.code, want.code, got.err)
 		}
 	}
-}
-
-// app burst asks the instances which versions they have.
-func TestBurstOfAllVersions(t *testing.T) {
-	t.Setenv("LAB_REQUIRE", "") // "all" would make a version that is left out an error
-	// 100 ms are enough for both instances to read an order before one writes it.
-	url := startPair(t, "--order-think=100ms")
-	got := runBurstOn(t, "all", url)
-	if got.code != exitOK {
-		t.Fatalf("exit %d: %s", got.code, got.err)
-	}
-	for _, want := range []string{"v5 ", "v4 (RedLock) is left out: the instance has v0, v1, v2, v3, v5; v4 needs --redlock"} {
-		if !strings.Contains(got.out, want) {
-			t.Errorf("%q is missing in:\n%s", want, got.out)
-		}
-	}
-	wantSentence(t, app(t.Context(), "burst", "--versions=v4", url), exitUnavailable, "--versions", "v4 needs --redlock")
-	if err := (burst.Health{}).Lacks(versions.Version{Name: "v9"}); err != nil {
-		t.Errorf("an instance that lists no versions lacks v9: %v", err)
-	}
-}
-
-func TestVersionsAreAllOrSome(t *testing.T) {
-	wantSentence(t, app(t.Context(), "demo", "--versions=v3,all"), exitUsage, "--versions", "all")
 }

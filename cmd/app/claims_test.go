@@ -3,7 +3,6 @@
 package main
 
 import (
-	"os"
 	"slices"
 	"testing"
 	"time"
@@ -17,9 +16,9 @@ import (
 	"locklab/lab/trialtest"
 )
 
-// kinds has one experiment on instances of each kind. `make test` runs only these. The tests of the demo send the same bursts to all
-// versions.
-var kinds = []string{"P1", "P3", "G1", "G5", "R0"}
+// kinds has an experiment on instances for page views and one for orders. `make test` runs only these. The tests of the demo send the same
+// bursts to all versions.
+var kinds = []string{"P1", "G5"}
 
 // shortened are experiments that take a minute per variant. TestNoFaultOfTheLockLosesAView runs a shorter one.
 var shortened = []string{"P9", "G9"}
@@ -27,10 +26,6 @@ var shortened = []string{"P9", "G9"}
 // Every experiment on instances has the expected verdict. This test binary is the app, so the race detector covers the instances, too.
 // `make check PART=lab` repeats the experiments with the real app.
 func TestClaimsOnInstances(t *testing.T) {
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, e := range claims.All() {
 		number := lab.Number(e.ID)
 		if !claims.OnInstances(e) || slices.Contains(shortened, number) {
@@ -44,7 +39,7 @@ func TestClaimsOnInstances(t *testing.T) {
 			for _, need := range e.Needs {
 				testenv.Needs(t, testenv.ByName(string(need)))
 			}
-			options := lab.Options{Trials: 1, Real: servers.RealRedis(), App: []string{self, "serve"}}
+			options := lab.Options{Trials: 1, Real: servers.RealRedis(), App: []string{program(t), "serve"}}
 			trialtest.AsExpected(t, trialtest.Sample(e, 3*time.Second), options)
 		})
 	}
@@ -56,13 +51,9 @@ func TestNoFaultOfTheLockLosesAView(t *testing.T) {
 	t.Parallel()
 	testenv.Slow(t)
 	testenv.Needs(t, testenv.RedisServer)
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	chaos := services.Chaos{Version: "v3", For: 8 * time.Second}
 	e := lab.Experiment{Variants: []lab.Variant{{Name: "chaos", Run: chaos.Views}}}
-	r := lab.Run(t.Context(), e, lab.Options{Trials: 1, Real: true, App: []string{self, "serve"}}).Record
+	r := lab.Run(t.Context(), e, lab.Options{Trials: 1, Real: true, App: []string{program(t), "serve"}}).Record
 	if why := r.Variants[0].Trials[0].Err; why != "" {
 		t.Fatal(why)
 	}

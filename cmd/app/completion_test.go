@@ -33,13 +33,3 @@ func TestCompletion(t *testing.T) {
 		}
 	}
 }
-
-func TestCompletionMisuse(t *testing.T) {
-	if got := app(t.Context(), "completion", "tcsh"); got.code != exitUsage || !strings.Contains(got.err, "bash") {
-		t.Errorf("exit %d: %s", got.code, got.err)
-	}
-	// A test binary lies in a temporary folder, like the program of `go run`.
-	if got := app(t.Context(), "completion", "zsh"); got.code != exitUsage || !strings.Contains(got.err, "go build -o app") {
-		t.Errorf("exit %d: %s", got.code, got.err)
-	}
-}

@@ -4,7 +4,6 @@ package main
 
 import (
 	"bufio"
-	"fmt"
 	"io"
 	"net"
 	"os"
@@ -17,59 +16,48 @@ import (
 	"locklab/lab/testenv"
 )
 
-// However the demo ends, it leaves no process, port or file behind.
+// However the demo ends, it leaves no process, port or file behind. The commands that it prints work when pasted.
 func TestDemoLeavesNothing(t *testing.T) {
 	testenv.Slow(t)
-	testenv.Engines(t, func(t *testing.T, real bool) {
-		for _, c := range []struct {
-			signal syscall.Signal
-			code   int // -1: killed by the signal
-		}{{syscall.SIGKILL, -1}, {syscall.SIGINT, exitOK}, {syscall.SIGTERM, exitOK}} {
-			t.Run(c.signal.String(), func(t *testing.T) {
-				t.Parallel()
-				dir := t.TempDir()
-				cmd := process(t, "demo", "--keep", "--users=20", "--versions=v3", "--think=1ms", fmt.Sprintf("--embedded=%v", !real))
-				cmd.Env = append(os.Environ(), "TMPDIR="+dir)
-				addrs, _ := kept(t, cmd)
-				if err := cmd.Process.Signal(c.signal); err != nil {
-					t.Fatal(err)
+	for name, c := range map[string]struct {
+		signal syscall.Signal
+		code   int // -1: killed by the signal
+		args   []string
+	}{
+		"killed": {syscall.SIGKILL, -1, nil}, "terminated": {syscall.SIGTERM, exitOK, nil},
+		"interrupted": {syscall.SIGINT, exitOK, []string{"--embedded"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testenv.Needs(t, testenv.Curl)
+			dir := t.TempDir()
+			cmd := process(t, append([]string{"demo", "--keep", "--users=20", "--versions=v3", "--think=1ms"}, c.args...)...)
+			cmd.Env = append(os.Environ(), "TMPDIR="+dir)
+			addrs, lines := kept(t, cmd)
+			if len(lines) != 6 {
+				t.Errorf("the demo prints %q", lines)
+			}
+			for _, line := range lines {
+				if code, err := answerOf(line); err != nil || code != "200" && code != "201" {
+					t.Errorf("%s: status %s (%v)", line, code, err)
 				}
-				_ = cmd.Wait()
-				if code := cmd.ProcessState.ExitCode(); code != c.code {
-					t.Errorf("exit %d, want %d", code, c.code)
-				}
-				for _, addr := range addrs {
-					testenv.Eventually(t, addr+" is closed", func() bool { return !listens(addr) })
-				}
-				testenv.Eventually(t, "the directory is empty", func() bool {
-					entries, err := os.ReadDir(dir)
-					return err == nil && len(entries) == 0
-				})
-				testenv.Eventually(t, "no process has the directory on its command line", func() bool { return len(testenv.Processes(dir)) == 0 })
-			})
-		}
-	})
-}
-
-// The commands that a kept demo prints work when pasted.
-func TestTheLinesOfAKeptDemo(t *testing.T) {
-	t.Parallel()
-	testenv.Needs(t, testenv.Curl)
-	cmd := process(t, "demo", "--keep", "--embedded", "--users=2", "--drivers=2", "--versions=v3", "--think=1ms")
-	defer func() {
-		if cmd.Process != nil {
-			_ = cmd.Process.Signal(syscall.SIGINT)
+			}
+			if err := cmd.Process.Signal(c.signal); err != nil {
+				t.Fatal(err)
+			}
 			_ = cmd.Wait()
-		}
-	}()
-	_, lines := kept(t, cmd)
-	if len(lines) != 6 {
-		t.Errorf("the demo prints %q", lines)
-	}
-	for _, line := range lines {
-		if code, err := answerOf(line); err != nil || code != "200" && code != "201" {
-			t.Errorf("%s: status %s (%v)", line, code, err)
-		}
+			if code := cmd.ProcessState.ExitCode(); code != c.code {
+				t.Errorf("exit %d, want %d", code, c.code)
+			}
+			for _, addr := range addrs {
+				testenv.Eventually(t, addr+" is closed", func() bool { return !listens(addr) })
+			}
+			testenv.Eventually(t, "the directory is empty", func() bool {
+				entries, err := os.ReadDir(dir)
+				return err == nil && len(entries) == 0
+			})
+			testenv.Eventually(t, "no process has the directory on its command line", func() bool { return len(testenv.Processes(dir)) == 0 })
+		})
 	}
 }
 

@@ -6,123 +6,85 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
-	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
 	"locklab/lab"
 	"locklab/lab/burst"
 	"locklab/lab/testenv"
+	"locklab/versions"
 )
 
-// The demo keeps the promises of the README, on both engines.
+// The demo keeps the promises of the README: v1 and v2 lose views, every other version none, and each instance gets its share. In v2, each
+// instance has a winner. "all" runs every version that can run here.
 func TestDemo(t *testing.T) {
-	testenv.Engines(t, func(t *testing.T, real bool) {
-		result, code := demo(t, real, "--users=200", "--rounds=2")
-		if code != exitOK || result.Verdict != "as expected" {
-			t.Errorf("exit %d, verdict %s: %s", code, result.Verdict, result.Reasons())
-		}
-		if want := map[bool]string{false: "miniredis", true: "redis-server"}[real]; result.Redis != want {
-			t.Errorf("the demo reports %s but ran on %s", result.Redis, want)
-		}
-		if len(result.Pageview) != 10 || len(result.Order) != 10 {
-			t.Fatalf("%d and %d rows, want 10 each: five versions in two rounds", len(result.Pageview), len(result.Order))
-		}
-		for i, views := range result.Pageview {
-			winners := result.Order[i].Winners
-			switch views.Version {
-			case "v1":
-				if views.Lost == 0 || winners < 2 { // 20 winners, or fewer on a busy machine
-					t.Errorf("v1 lost %d and has %d winners", views.Lost, winners)
-				}
-			case "v2":
-				if views.Lost == 0 || winners != 2 {
-					t.Errorf("v2 lost %d and has %d winners", views.Lost, winners)
-				}
-			default:
-				if views.Final != 200 || winners != 1 {
-					t.Errorf("%s ends at %d with %d winners", views.Version, views.Final, winners)
-				}
-			}
-			for instance, n := range views.PerInstance {
-				if n != 100 {
-					t.Errorf("%s: instance %s got %d of 200", views.Version, instance, n)
-				}
-			}
-		}
-	})
-}
-
-// Each of three instances gets a third of the requests. v3 also holds for three instances, and v2 has a winner in each.
-func TestDemoWithMoreInstances(t *testing.T) {
-	t.Parallel()
-	testenv.Slow(t)
-	var result burst.Results
-	var code int
-	for range 5 { // on a busy machine, an instance may read late and see another's write
-		result, code = demo(t, false, "--users=200", "--instances=3", "--versions=v2,v3")
-		if code != exitOK || result.Order[0].Winners >= 3 {
-			break
-		}
-	}
-	if code != exitOK || len(result.Instances) != 3 || result.Pageview[1].Final != 200 || result.Order[0].Winners != 3 {
-		t.Errorf("exit %d: %s: %+v", code, result.Reasons(), result)
-	}
-	text := app(t.Context(), "demo", "--embedded", "--users=200", "--instances=3", "--versions=v3").out
-	if !regexp.MustCompile(`  6[67] \+ 6[67] \+ 6[67]  `).MatchString(text) {
-		t.Errorf("the parts of the instances are missing in: %s", text)
-	}
-	for flags, want := range map[string]string{
-		"--instances=1": "from 2 to 32", "--instances=33 --drivers=40": "from 2 to 32",
-		"--instances=12 --drivers=10": "--drivers (10)",
+	for name, c := range map[string]struct {
+		real      bool
+		instances int
+		args      []string
+		versions  int
+	}{
+		"miniredis":                {false, 3, []string{"--embedded"}, len(versions.DefaultNames())},
+		"redis-server":             {true, 2, []string{"--topology=single"}, len(versions.DefaultNames())},
+		"a cluster, every version": {true, 2, []string{"--topology=cluster", "--versions=all"}, len(versions.Names())},
 	} {
-		wantSentence(t, app(t.Context(), append([]string{"demo"}, strings.Fields(flags)...)...), exitUsage, "--instances", want)
-	}
-}
-
-func TestDemoOverEveryTopology(t *testing.T) {
-	testenv.Slow(t)
-	testenv.Needs(t, testenv.RedisServer)
-	for _, topology := range []string{"master-slave", "sentinel", "cluster"} {
-		t.Run(topology, func(t *testing.T) {
-			t.Parallel()
-			if topology != "cluster" { // make test runs one topology
-				testenv.Check(t, testenv.Whole)
+		t.Run(name, func(t *testing.T) {
+			if c.real {
+				testenv.Needs(t, testenv.RedisServer)
+				t.Parallel()
 			}
-			result, code := demo(t, true, "--users=100", "--topology="+topology)
-			if code != exitOK || result.Topology != topology {
-				t.Errorf("exit %d on %s: %+v", code, result.Topology, result)
+			const users = 198
+			result, code := demo(t, append(c.args, "--users="+strconv.Itoa(users), "--instances="+strconv.Itoa(c.instances))...)
+			if code != exitOK || result.Verdict != "as expected" {
+				t.Errorf("exit %d, verdict %s: %s", code, result.Verdict, result.Reasons())
+			}
+			if want := map[bool]string{false: "miniredis", true: "redis-server"}[c.real]; result.Redis != want {
+				t.Errorf("the demo reports %s but ran on %s", result.Redis, want)
+			}
+			if len(result.Pageview)+len(result.LeftOut) != c.versions || len(result.Instances) != c.instances {
+				t.Fatalf("%d versions, want %d; left out is %q; %d instances", len(result.Pageview), c.versions, result.LeftOut, len(result.Instances))
+			}
+			for i, views := range result.Pageview {
+				winners := result.Order[i].Winners
+				switch views.Version {
+				case "v1", "v2": // as many winners as drivers or instances, or fewer on a busy machine
+					if views.Lost == 0 || winners < 2 || views.Version == "v2" && winners > c.instances {
+						t.Errorf("%s lost %d and has %d winners", views.Version, views.Lost, winners)
+					}
+				default:
+					if views.Final != users || winners != 1 {
+						t.Errorf("%s ends at %d with %d winners", views.Version, views.Final, winners)
+					}
+				}
+				for instance, n := range views.PerInstance {
+					if n != users/c.instances {
+						t.Errorf("%s: instance %s got %d of %d", views.Version, instance, n, users)
+					}
+				}
 			}
 		})
 	}
 }
 
 // demo runs the demo as a process and reads its JSON. It repeats an inconclusive run: on a busy machine, a server may answer too late.
-func demo(t *testing.T, real bool, flags ...string) (burst.Results, int) {
+func demo(t *testing.T, flags ...string) (result burst.Results, code int) {
 	t.Helper()
-	for range 2 {
-		result, code := demoOnce(t, real, flags...)
-		if code != exitInconclusive {
-			return result, code
+	for again := 0; again == 0 || again < 3 && code == exitInconclusive; again++ {
+		result = burst.Results{}
+		cmd := process(t, append([]string{"demo", "--json"}, flags...)...)
+		var progress bytes.Buffer
+		cmd.Stderr = &progress
+		out, err := cmd.Output()
+		if bad := json.Unmarshal(out, &result); bad != nil {
+			t.Fatalf("%v, %v\n%s%s", err, bad, out, progress.String())
 		}
-		t.Log("inconclusive: ", result.Reasons())
+		if code = cmd.ProcessState.ExitCode(); code == exitInconclusive {
+			t.Log("inconclusive: ", result.Reasons())
+		}
 	}
-	return demoOnce(t, real, flags...)
-}
-
-func demoOnce(t *testing.T, real bool, flags ...string) (burst.Results, int) {
-	t.Helper()
-	cmd := process(t, append([]string{"demo", "--json", fmt.Sprintf("--embedded=%v", !real)}, flags...)...)
-	var progress bytes.Buffer
-	cmd.Stderr = &progress
-	out, err := cmd.Output()
-	var result burst.Results
-	if bad := json.Unmarshal(out, &result); bad != nil {
-		t.Fatalf("%v, %v\n%s%s", err, bad, out, progress.String())
-	}
-	return result, cmd.ProcessState.ExitCode()
+	return result, code
 }
 
 // The verdict decides the exit code, and the error has its reason.
@@ -144,10 +106,18 @@ func TestTheVerdictIsTheExitStatus(t *testing.T) {
 			}
 		}
 	}
-}
-
-func TestDemoNeedsRealServersForTopologies(t *testing.T) {
-	wantSentence(t, app(t.Context(), "demo", "--embedded", "--topology=cluster"), exitUsage, "--embedded", "--topology cluster")
-	t.Setenv("PATH", t.TempDir())
-	wantSentence(t, app(t.Context(), "demo", "--topology=cluster"), exitUnavailable, "--topology cluster", "redis-server", "apt-get install")
+	// A run that cannot be saved is still judged, and an unexpected verdict decides the exit code.
+	for verdict, code := range map[lab.Verdict]int{
+		lab.AsExpected: exitUnavailable, lab.Inconclusive: exitUnavailable, lab.Unexpected: exitUnexpected,
+	} {
+		run := lab.Result{NotSaved: "no space left on device"}
+		run.Judgement = lab.Judgement{Experiment: "X", Verdict: verdict}
+		ran := &lab.Results{Runs: []lab.Result{run}, Verdict: verdict}
+		var out strings.Builder
+		err := (&labRunCommand{Out: t.TempDir()}).finish(t.Context(), ran, streams{&out, &out})
+		if e := (exitError{}); !errors.As(err, &e) || e.code != code || !strings.Contains(out.String(), "Verdict: ") ||
+			!strings.Contains(err.Error(), "X is judged and not saved: no space left") {
+			t.Errorf("%s: %v: %s", verdict, err, out.String())
+		}
+	}
 }

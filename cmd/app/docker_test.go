@@ -63,15 +63,28 @@ esac
 	return &d
 }
 
+// projects are the topologies that loadedProject has loaded, which takes long.
+var projects = map[string]*compose.Project{}
+
+// loadedProject returns a topology of this checkout, with the defaults.
+func loadedProject(t *testing.T, topology string) *compose.Project {
+	t.Helper()
+	if projects[topology] == nil {
+		testenv.WithoutShell(t, composeDir)
+		project, err := compose.Load(t.Context(), composeDir, topology)
+		if err != nil {
+			t.Fatal(err)
+		}
+		projects[topology] = project
+	}
+	return projects[topology]
+}
+
 // neededImages returns the images that app up needs. The load tools are not among them.
 func neededImages(t *testing.T) string {
 	t.Helper()
-	project, err := compose.Load(t.Context(), composeDir, "")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var images []string
-	for _, service := range project.Files.Services {
+	for _, service := range loadedProject(t, "single").Files.Services {
 		if compose.Starts(service) {
 			images = append(images, service.Image)
 		}
@@ -94,13 +107,8 @@ func (d *fakeDocker) callsWith(words string) []string {
 // psOutput returns what docker compose ps prints for a topology with nginx in the given state.
 func psOutput(t *testing.T, topology, nginx string) string {
 	t.Helper()
-	testenv.WithoutShell(t, composeDir)
-	project, err := compose.Load(t.Context(), composeDir, topology)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var lines []string
-	for name, service := range project.Files.Services {
+	for name, service := range loadedProject(t, topology).Files.Services {
 		line := map[string]any{"Name": "locklab-" + name + "-1", "Service": name, "State": "running", "Health": "healthy", "ExitCode": 0}
 		if name == "nginx" && nginx != "running" {
 			line["State"], line["Health"], line["ExitCode"] = nginx, "", 1

@@ -46,7 +46,6 @@ func TestWriteTopologies(t *testing.T) {
 			t.Errorf("%q becomes %q, %v", before, text, err)
 		}
 	}
-	wantSentence(t, app(t.Context(), "lab", "topologies", "--out=no-such-folder/x.md"), exitUsage, "--out", "folder no-such-folder")
 }
 
 // app lab compare prints the tables without --write. A file that is not from the benchmark is an error.

@@ -34,8 +34,6 @@ func TestPagesTakeRuns(t *testing.T) {
 	wantSentence(t, pages("--take="+missing), exitUnavailable, missing, "nothing was written", "lab run --all --out "+missing)
 	wantSentence(t, pages("--take="+empty), exitUnavailable, empty, "nothing was written")
 	wantSentence(t, pages("--take="+store, "L03"), exitUnavailable, store, "nothing was written")
-	wantSentence(t, pages("--take="+filepath.Join(dir, "README.md")), exitUnavailable, "not a folder")
-	wantSentence(t, pages("L99"), exitUsage, "L99")
 	if got := pages("--take="+store, "L10"); got.code != exitOK || !strings.Contains(got.out, "Took over 1 of 1 runs") {
 		t.Fatalf("exit %d: %s%s", got.code, got.err, got.out)
 	}
@@ -45,9 +43,6 @@ func TestPagesTakeRuns(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(dir, "docs", "experiments", "L10-set-without-nx.md"))
 	if err != nil || !strings.Contains(string(page), "Verdict: **as predicted**") {
 		t.Errorf("%v:\n%s", err, page)
-	}
-	if got := pages("L10"); got.code != exitOK || !strings.HasPrefix(got.out, "Changed 0 of ") {
-		t.Errorf("the pages are not current: exit %d: %s%s", got.code, got.err, got.out)
 	}
 }
 

@@ -7,12 +7,10 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
 	"os"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,7 +26,6 @@ import (
 type watcher struct {
 	late []time.Duration // delay of each event
 	old  int             // number of events at the beginning that are older than the watcher
-	ends chan string     // results of each burst
 }
 
 // watch reads the events of bursts until ctx ends.
@@ -43,7 +40,7 @@ func watch(ctx context.Context, t *testing.T, from *http.Client, base string, al
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &watcher{ends: make(chan string, 100), old: 5}
+	w := &watcher{old: 5}
 	all.Go(func() {
 		defer answer.Body.Close()
 		lines := bufio.NewScanner(answer.Body)
@@ -53,128 +50,9 @@ func watch(ctx context.Context, t *testing.T, from *http.Client, base string, al
 				at, _ := strconv.ParseInt(id, 10, 64)
 				w.late = append(w.late, time.Since(time.UnixMicro(at)))
 			}
-			if strings.Contains(lines.Text(), "Written twice: by") {
-				w.ends <- lines.Text()
-			}
 		}
 	})
 	return w
-}
-
-var finalValue = regexp.MustCompile(`(v\d) ·[^/]*/th(?:>|\\u003e)(?:<|\\u003c)td(?:>|\\u003e)(\d+)`)
-
-// finals returns the final value of each version in the table of a page or an event.
-func finals(text string) map[string]string {
-	all := make(map[string]string)
-	for _, found := range finalValue.FindAllStringSubmatch(text, -1) {
-		all[found[1]] = found[2]
-	}
-	return all
-}
-
-// sendBurst sends a burst from the page and returns the final value of each version.
-func (w *watcher) sendBurst(t *testing.T, base string) map[string]string {
-	t.Helper()
-	form := url.Values{"version": {"v1", "v3"}, "users": {"666"}, "drivers": {"2"}}
-	answer, err := http.PostForm(base+"/ui/burst/run", form)
-	if err != nil {
-		t.Fatal(err)
-	}
-	answer.Body.Close()
-	select {
-	case text := <-w.ends:
-		return finals(text)
-	case <-t.Context().Done():
-		t.Fatal("the burst did not end")
-		return nil
-	}
-}
-
-// sendUnwatched sends a burst from the page while no browser watches, and returns the final value of each version.
-func sendUnwatched(t *testing.T, base string) map[string]string {
-	t.Helper()
-	dots := func(text string) int {
-		return strings.Count(text, `class="earlier"`) + strings.Count(text, `class="newest"`)
-	}
-	before := dots(burstText(t, base))
-	form := url.Values{"version": {"v1", "v3"}, "users": {"666"}, "drivers": {"2"}}
-	answer, err := http.PostForm(base+"/ui/burst/run", form)
-	if err != nil {
-		t.Fatal(err)
-	}
-	answer.Body.Close()
-	text := ""
-	testenv.Eventually(t, "the burst has ended", func() bool {
-		time.Sleep(time.Second) // rendering the page would disturb the burst
-		text = burstText(t, base)
-		return dots(text) > before
-	})
-	newest, _, _ := strings.Cut(text, `id="burst-history"`)
-	return finals(newest)
-}
-
-func burstText(t *testing.T, base string) string {
-	t.Helper()
-	answer, err := http.Get(base + "/ui/burst")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
-
-// Sixty browsers, and one that reads nothing, watch a burst of 666 on the same processors. Each one sees the results, and v3 loses nothing.
-// The test logs how late events are, and the final values of v1 with no browser, one, and sixty.
-func TestSixtyBrowsersWatchABurst(t *testing.T) {
-	testenv.Check(t, testenv.Page)
-	const browsers, bursts = 60, 5
-	base, stalls := livePage(t), testenv.WatchStalls(t)
-	ctx, cancel := context.WithCancel(testenv.Context(t))
-	defer cancel()
-	var all sync.WaitGroup
-	sendUnwatched(t, base) // starts the servers
-	left := make(map[string][]string)
-	run := func(with string, send func() map[string]string) {
-		for range bursts {
-			finals := send()
-			if finals["v3"] != "666" {
-				t.Errorf("with %s, v3 ended at %v", with, finals)
-			}
-			left[with] = append(left[with], finals["v1"])
-		}
-	}
-	run("no browser", func() map[string]string { return sendUnwatched(t, base) })
-	one := watch(ctx, t, http.DefaultClient, base, &all)
-	send := func() map[string]string { return one.sendBurst(t, base) }
-	run("one browser", send)
-	stalled, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stalled.Close()
-	fmt.Fprint(stalled, "GET /ui/events?of=burst-card-v1 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
-	var many []*watcher
-	for range browsers {
-		many = append(many, watch(ctx, t, http.DefaultClient, base, &all))
-	}
-	run(fmt.Sprint(browsers, " browsers"), send)
-	for i, w := range many {
-		for range bursts {
-			select {
-			case <-w.ends:
-			case <-ctx.Done():
-				t.Fatalf("browser %d did not see every burst", i+1)
-			}
-		}
-	}
-	cancel()
-	all.Wait()
-	t.Logf("final values of v1: %v", left)
-	wantSoon(t, stalls, fmt.Sprintf("events to %d browsers", browsers), lateness(many))
 }
 
 // lateness returns the delays of all events, without those that are older than their watcher.

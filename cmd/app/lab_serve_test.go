@@ -5,14 +5,12 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -36,11 +34,7 @@ func livePage(t *testing.T, flags ...string) (base string) {
 
 func livePageProcess(t *testing.T, flags ...string) (base string, pid int) {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	page := exec.Command(self, append([]string{"lab", "serve", "--listen=127.0.0.1:0", "--no-browser", "--out=" + t.TempDir()}, flags...)...)
+	page := process(t, append([]string{"lab", "serve", "--listen=127.0.0.1:0", "--no-browser", "--out=" + t.TempDir()}, flags...)...)
 	out, err := page.StdoutPipe()
 	if err == nil {
 		err = page.Start()
@@ -118,45 +112,33 @@ func TestOpenBrowserWithoutABrowser(t *testing.T) {
 	}
 }
 
-// A person plays the whole story with the keyboard, on a projector and on a phone. Every scene really runs. The end shows the guesses and
-// leads back. On the projector nothing scrolls, no text in a drawing is small, and the bar covers nothing. On the phone the question and
-// its answers fit without scrolling.
+// A person plays the whole story with the keyboard, on a projector, where nothing scrolls. Every scene really runs. The end shows the
+// guesses and leads back.
 func TestTheStory(t *testing.T) {
 	testenv.Check(t, testenv.Page)
 	t.Parallel()
 	testenv.Needs(t, testenv.RedisServer) // scene 6 kills a master
 	base := livePage(t)
 	b := chrome.New(t)
-	for _, v := range []chrome.View{
-		{Name: "story-1280", Width: 1280, Height: 720, Scheme: "light"}, {Name: "story-390", Width: 390, Height: 780, Scheme: "dark"},
-	} {
-		t.Run(v.Name, func(t *testing.T) {
-			defer func(outer *testing.T) { b.T = outer }(b.T)
-			b.T = t
-			b.Open(base+"/ui/", chrome.View{Width: v.Width, Height: v.Height, Scheme: v.Scheme})
-			for scene := 1; scene <= 7; scene++ {
-				b.Do(chromedp.WaitVisible(fmt.Sprintf(`//h1[contains(., "%d of 7")]`, scene)), chromedp.WaitVisible(".choices button:enabled"))
-				wantScene(b, v, scene, "asks")
-				playScene(b, scene, map[bool]string{false: "b"}[scene%2 == 0])
-				wantScene(b, v, scene, "answered")
-				b.Do(chromedp.KeyEvent(kb.ArrowRight))
-			}
-			b.Do(chromedp.WaitVisible(".summary"))
-			const guesses = `document.querySelectorAll(".summary tbody tr").length - document.body.textContent.split("not played yet").length + 1`
-			if n := chrome.Ask[int](b, guesses); n != 7 {
-				t.Errorf("the end of the story has %d scenes", n)
-			}
-			b.Accessible("the end of the story")
-			b.Shoot(v.Name + "-end")
-			b.Do(chromedp.KeyEvent(kb.ArrowLeft), chromedp.WaitVisible(`//h1[contains(., "7 of 7")]`), chromedp.WaitVisible(".ends .answer"))
-			b.Calm(func(asked string) bool { return strings.HasPrefix(asked, base+"/ui/") || asked == "data:," })
-			for scene := 1; scene <= 7; scene++ { // reset for the next view
-				if answer, err := http.PostForm(fmt.Sprintf("%s/ui/story/%d/again", base, scene), nil); err == nil {
-					answer.Body.Close()
-				}
-			}
-		})
+	b.Open(base+"/ui/", chrome.View{Width: 1280, Height: 720, Scheme: "light"})
+	for scene := 1; scene <= 7; scene++ {
+		b.Do(chromedp.WaitVisible(fmt.Sprintf(`//h1[contains(., "%d of 7")]`, scene)), chromedp.WaitVisible(".choices button:enabled"))
+		playScene(b, scene, map[bool]string{false: "b"}[scene%2 == 0])
+		b.Accessible(fmt.Sprint("scene ", scene))
+		if over := chrome.Ask[int](b, `document.documentElement.scrollHeight - innerHeight`); over > 0 {
+			t.Errorf("scene %d scrolls by %d pixels", scene, over)
+		}
+		b.Shoot(fmt.Sprint("story-", scene))
+		b.Do(chromedp.KeyEvent(kb.ArrowRight))
 	}
+	b.Do(chromedp.WaitVisible(".summary"))
+	const guesses = `document.querySelectorAll(".summary tbody tr").length - document.body.textContent.split("not played yet").length + 1`
+	if n := chrome.Ask[int](b, guesses); n != 7 {
+		t.Errorf("the end of the story has %d scenes", n)
+	}
+	b.Accessible("the end of the story")
+	b.Do(chromedp.KeyEvent(kb.ArrowLeft), chromedp.WaitVisible(`//h1[contains(., "7 of 7")]`), chromedp.WaitVisible(".ends .answer"))
+	b.Calm(func(asked string) bool { return strings.HasPrefix(asked, base+"/ui/") || asked == "data:," })
 	// The page must end although a run is in progress.
 	if answer, err := http.PostForm(base+"/ui/experiments/L11/run", url.Values{}); err != nil || answer.StatusCode != http.StatusOK {
 		t.Error(answer, err)
@@ -195,54 +177,6 @@ func playScene(b *chrome.Browser, scene int, guess string) {
 	}
 }
 
-// tooSmall counts the texts in a drawing that are too small for the last row. underBar lists the texts that the bar covers.
-const (
-	tooSmall = `[...document.querySelectorAll(".fits text")].filter((e) => e.checkVisibility()).map((e) =>
-		parseFloat(getComputedStyle(e).fontSize) * e.getScreenCTM().a).filter((size) => size < 13).length`
-	underBar = `[...document.querySelectorAll(".scene-page :is(button, p, label), .fits text")].filter((e) => e.checkVisibility() &&
-		e.getBoundingClientRect().bottom > document.querySelector(".bar").getBoundingClientRect().top + 1).map((e) => e.textContent).join(" | ")`
-)
-
-// wantScene checks the layout and the accessibility of a scene.
-func wantScene(b *chrome.Browser, v chrome.View, scene int, state string) {
-	b.T.Helper()
-	where := fmt.Sprintf("%s-%d-%s", v.Name, scene, state)
-	b.Accessible(where)
-	if over := chrome.Ask[int](b, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
-		b.T.Errorf("%s is %d pixels too wide", where, over)
-	}
-	if v.Width > 1000 || state == "asks" {
-		if hidden := chrome.Ask[string](b, underBar); hidden != "" {
-			b.T.Errorf("%s: the bar covers %s", where, hidden)
-		}
-	}
-	if v.Width > 1000 {
-		if over := chrome.Ask[int](b, `document.documentElement.scrollHeight - innerHeight`); over > 0 {
-			b.T.Errorf("%s scrolls by %d pixels", where, over)
-		}
-		if n := chrome.Ask[int](b, tooSmall); n > 0 {
-			b.T.Errorf("%s: %d texts are smaller than 13 pixels", where, n)
-		}
-	}
-	b.Shoot(where)
-}
-
-// At 1280 × 720, a projector shows the final value and the losses of every version of a burst without scrolling.
-func TestABurstFitsOnAProjector(t *testing.T) {
-	testenv.Check(t, testenv.Page)
-	testenv.Needs(t, testenv.RedisServer)
-	base := livePage(t)
-	b := chrome.New(t)
-	b.Open(base+"/ui/burst", chrome.View{Width: 1280, Scheme: "light"})
-	b.Do(chromedp.EmulateViewport(1280, 720), chromedp.SendKeys("[name=guess]", "100"), chromedp.Click("#run-it"))
-	b.Do(chromedp.WaitVisible(".answer"), chromedp.WaitVisible(".finals"))
-	const bottom = `Math.max(...[...document.querySelectorAll(".card .shown")].map((e) => e.getBoundingClientRect().bottom))`
-	if at := chrome.Ask[float64](b, bottom); at > 720 || at < 100 {
-		t.Errorf("the losses end at %.0f", at)
-	}
-	b.Still()
-}
-
 // The picture of the README is a scene after its run.
 func TestThePictureOfAScene(t *testing.T) {
 	testenv.Check(t, testenv.Page)
@@ -254,30 +188,6 @@ func TestThePictureOfAScene(t *testing.T) {
 		chrome.Keep(t, filepath.Dir(picture), filepath.Base(picture), chrome.Value(b, chromedp.CaptureScreenshot()))
 	}
 	b.Still()
-}
-
-// Anyone who can open the page can start runs, so only this machine may, unless a trainer has a token.
-func TestLabServeIsLocal(t *testing.T) {
-	stopped, stop := context.WithCancel(t.Context())
-	stop() // so that a page that should not be served ends
-	for _, c := range []struct {
-		flags string
-		want  []string
-	}{
-		{"--listen=0.0.0.0:8090", []string{"0.0.0.0:8090", "--class", "127.0.0.1:8070"}},
-		{"--listen=:8090", []string{"at :8090", "127.0.0.1:8070"}},
-		{"--listen=example.com:8090", []string{"at example.com:8090", "127.0.0.1:8070"}},
-		{"--listen=8090", []string{"--listen", "host:port"}},
-		{"--trainer-token=0123456789abcdef", []string{"--trainer-token", "--class"}},
-		{"--class --trainer-token=0123456789abcde", []string{"--trainer-token has 15 characters", "16"}},
-		{"--url=ftp://127.0.0.1:1", []string{`--url is "ftp://127.0.0.1:1"`, "http://host:port"}},
-	} {
-		wantSentence(t, app(stopped, append([]string{"lab", "serve", "--embedded"}, strings.Fields(c.flags)...)...), exitUsage, c.want...)
-	}
-	class := labServeCommand{Listen: "0.0.0.0:8090", Class: true, TrainerToken: "0123456789abcdef", Out: "store"}
-	if err := class.validate(); err != nil {
-		t.Errorf("a token of 16 characters: %v", err)
-	}
 }
 
 // The error names the cause: a port in use, or a store that is not a folder.

@@ -44,14 +44,49 @@ func app(ctx context.Context, args ...string) output {
 	return output{code, out.String(), err.String()}
 }
 
-// process returns a command that runs the program as a process.
-func process(t *testing.T, args ...string) *exec.Cmd {
+// program returns the file to run as the app.
+func program(t *testing.T) string {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return exec.Command(self, args...)
+	return self
+}
+
+// process returns a command that runs the program as a process.
+func process(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	return exec.Command(program(t), args...)
+}
+
+// wantSentence checks that a run ended with code, and printed nothing but one line of error that has every word.
+func wantSentence(t *testing.T, got output, code int, words ...string) {
+	t.Helper()
+	if got.code != code {
+		t.Errorf("exit %d, want %d", got.code, code)
+	}
+	if got.out != "" || strings.Count(got.err, "\n") != 1 {
+		t.Errorf("want one line of error, got %q, %q", got.out, got.err)
+	}
+	for _, word := range words {
+		if !strings.Contains(got.err, word) {
+			t.Errorf("%q is missing in %q", word, got.err)
+		}
+	}
+}
+
+// wantText checks the exit code and that the output has every text.
+func wantText(t *testing.T, got output, code int, texts ...string) {
+	t.Helper()
+	if got.code != code {
+		t.Errorf("exit %d, want %d: %s", got.code, code, got.err)
+	}
+	for _, text := range texts {
+		if !strings.Contains(got.out, text) {
+			t.Errorf("%q is missing in:\n%s", text, got.out)
+		}
+	}
 }
 
 // An interrupted command ends with exit code 130 and says what that means for its result.
@@ -63,12 +98,15 @@ func TestInterrupted(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, `{"instance": "blue"}`)
 	}))
+	t.Setenv("LAB_REQUIRE", "") // a group leaves out what cannot run here, unless it is required
 	for _, c := range []struct{ args, note string }{
 		{"burst --versions=v3 http://" + at, "nothing was judged"},
 		{"burst http://127.0.0.1:1", "nothing was judged"},
 		{"demo --embedded --versions=v3", "nothing was judged"},
 		{"doctor " + only("files"), "nothing was checked"},
 		{"lab check " + jtl(t, "v3", 2, 2), "nothing was judged"},
+		{"lab explore L03", "not every interleaving was tried, so there is no result"},
+		{"lab run --all --embedded --out=" + t.TempDir(), "no experiment was begun"},
 		{"lab serve --embedded --listen=127.0.0.1:0 --out=" + t.TempDir(), "the server did not start"},
 	} {
 		got := app(ctx, strings.Fields(c.args)...)

@@ -14,9 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
-	"locklab/lab/burst"
 	"locklab/lab/servers"
 	"locklab/lab/testenv"
 )
@@ -26,10 +24,10 @@ import (
 func TestDashboard(t *testing.T) {
 	testenv.Needs(t, testenv.Prometheus)
 	t.Parallel()
-	running := startTwo(t, burst.Service{Think: time.Millisecond})
+	running := pair(t)
 	p := startPrometheus(t, running.Instances)
 	testenv.Eventually(t, "both instances are scraped", func() bool { return len(p.query(t, "up == 1")) == 2 })
-	if got := runBurst(t, running.URL); got.code != exitOK {
+	if got := runBurst(t, "--versions=v0,v3", running.URL); got.code != exitOK {
 		t.Fatalf("exit %d: %s%s", got.code, got.out, got.err)
 	}
 	text, err := os.ReadFile(composeDir + "/deploy/metrics/dashboard.json")

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -37,17 +36,9 @@ type moving struct {
 func TestViewsGoOnWhileServersMove(t *testing.T) {
 	t.Parallel()
 	testenv.Slow(t)
-	rows := map[string]func(t *testing.T) moving{
-		"v3, the slots of the lock and of the counter": movingSlots,
-		"v3, the master":                   movingMaster,
-		"v5, a database behind an address": movingDatabase,
-	}
-	for _, kind := range servers.Backends() {
-		for _, version := range versionsOn(kind) {
-			rows[version+", a name"] = func(t *testing.T) moving { return movingName(t, version, kind.Name) }
-		}
-	}
-	for name, row := range rows {
+	for name, row := range map[string]func(t *testing.T) moving{
+		"v3, the master": movingMaster, "v5, a database behind an address": movingDatabase,
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			testenv.Needs(t, testenv.RedisServer)
@@ -113,17 +104,14 @@ func wantEveryView(t *testing.T, views burst.Views) {
 // serveTwo starts two instances behind a balancer.
 func serveTwo(t *testing.T, m moving) burst.Target {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	s := testenv.Stack(t)
 	argv := append([]string{
-		self, "serve", "--listen=127.0.0.1:0", "--start-timeout=30s", "--log-format=json", "--topology=" + m.redis.Kind,
+		program(t), "serve", "--listen=127.0.0.1:0", "--start-timeout=30s", "--log-format=json", "--topology=" + m.redis.Kind,
 		"--redis=" + strings.Join(m.redis.Addrs, ","), "--database=" + s.SQLite(),
 	}, m.flags...)
 	instances := make([]*servers.Instance, 2)
 	for i := range instances {
+		var err error
 		if instances[i], err = s.Instance(testenv.Context(t), fmt.Sprintf("instance-%d", i+1), argv...); err != nil {
 			t.Fatal(err)
 		}
@@ -133,26 +121,6 @@ func serveTwo(t *testing.T, m moving) burst.Target {
 		t.Fatal(err)
 	}
 	return burst.Target{URL: balancer.URL}
-}
-
-// movingSlots moves the slots of the lock and of the counter to other masters, as a reshard does.
-func movingSlots(t *testing.T) moving {
-	cluster := testenv.Topology(t, string(topology.Cluster))
-	return moving{"v3", cluster, nil, func(ctx context.Context) error {
-		for _, key := range []string{pview.LockKey, pview.Key} {
-			move, err := testenv.MoveSlot(ctx, cluster, key)
-			if err == nil {
-				_, err = move.Keys(ctx)
-			}
-			if err == nil {
-				err = move.End(ctx)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	}}
 }
 
 // movingMaster promotes a replica, and waits until the old master has become a replica.
@@ -211,17 +179,4 @@ func administer(t *testing.T, server *servers.Database, statements ...string) {
 			t.Errorf("%s: %v", statement, err)
 		}
 	}
-}
-
-// movingName has a lock server behind a host name that changes its address.
-func movingName(t *testing.T, version, kind string) moving {
-	t.Helper()
-	testenv.Needs(t, testenv.Server(kind))
-	started, err := testenv.Stack(t).Start(testenv.Context(t), kind, 1, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	named := testenv.Named(t, kind, started.Addrs[0])
-	flags := []string{"--" + kind + "=" + named.Addr()}
-	return moving{version, testenv.Topology(t, string(topology.Single)), flags, func(context.Context) error { return named.Move() }}
 }

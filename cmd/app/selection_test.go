@@ -54,10 +54,8 @@ func TestSelectionErrors(t *testing.T) {
 	}{
 		{selection{}, "--article A2"},
 		{selection{IDs: named, All: true}, "L1 cannot be combined with --all"},
-		{selection{IDs: named, Quick: true}, "L1 cannot be combined with --all"},
 		{selection{IDs: named, Article: "A2"}, "L1 cannot be combined with --all"},
 		{selection{All: true, Quick: true}, "--all cannot be combined with --quick"},
-		{selection{All: true, Article: "A2"}, "--all cannot be combined with --quick"},
 		{selection{Article: "A9"}, `--article is "A9"; must be one of A0, A1, A2, A3, A4`},
 		{selection{Article: "A1"}, "app lab list"},
 		{selection{IDs: []string{"L1", "L9"}}, `"L9"; did you mean L1, L2, L3?`},

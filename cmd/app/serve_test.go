@@ -4,35 +4,30 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
-	"locklab/handlers"
 	"locklab/lab/servers"
 	"locklab/lab/testenv"
+	"locklab/pview"
 )
 
 // startInstance starts an instance as a process. node is its Redis.
 func startInstance(t *testing.T, node *servers.Node, flags ...string) *servers.Instance {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testenv.Stack(t)
 	argv := append([]string{
-		self, "serve", "--listen=127.0.0.1:0", "--log-format=json", "--redis=" + node.Addr,
-		"--database=sqlite:" + filepath.Join(t.TempDir(), "orders.db"),
+		program(t), "serve", "--listen=127.0.0.1:0", "--log-format=json", "--redis=" + node.Addr, "--database=" + s.SQLite(),
 	}, flags...)
-	instance, err := testenv.Stack(t).Instance(testenv.Context(t), "instance", argv...)
+	instance, err := s.Instance(testenv.Context(t), "instance", argv...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,89 +58,6 @@ func send(ctx context.Context, method, url string) (status int, header http.Head
 	return response.StatusCode, response.Header, string(text), err
 }
 
-// In containers, the addresses of the backends are always set, and LAB_BACKENDS says whether to use them.
-func TestNoBackends(t *testing.T) {
-	const nobody = "127.0.0.1:1"
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	argv := []string{
-		"env", "LAB_BACKENDS=0", self, "serve", "--listen=127.0.0.1:0", "--log-format=json", "--redis=" + testenv.Redis(t, false).Addr,
-		"--database=sqlite:" + filepath.Join(t.TempDir(), "orders.db"),
-	}
-	for _, kind := range servers.Backends() {
-		argv = append(argv, "--"+kind.Name+"="+nobody)
-	}
-	s, err := testenv.Stack(t).Instance(testenv.Context(t), "instance", argv...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	code, _, body := ask(t, http.MethodGet, s.URL+"/healthz")
-	if code != http.StatusOK || !strings.Contains(body, `"versions":["v0","v1","v2","v3","v5"]`) {
-		t.Errorf("%d: %s", code, body)
-	}
-}
-
-func TestServeNamesUnreachableServers(t *testing.T) {
-	testenv.Slow(t)
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = taken.Close() })
-	node, other := testenv.Redis(t, false), testenv.Redis(t, false)
-	const nobody = "127.0.0.1:1"
-	type mistake struct {
-		name string
-		flag string
-		want []string
-	}
-	mistakes := []mistake{
-		{"a port in use", "--listen=" + taken.Addr().String(), []string{"--listen", taken.Addr().String(), "in use"}},
-		{"no Redis", "--redis=" + nobody, []string{"--redis", nobody, "refused"}},
-		{"no cluster", "--topology=cluster --redis=" + nobody, []string{"--redis", nobody, "cluster"}},
-		{"no sentinel", "--topology=sentinel --redis=" + nobody, []string{"--redis", nobody, "sentinel"}},
-		{
-			"no RedLock majority", "--redlock=127.0.0.1:1,127.0.0.1:2," + other.Addr,
-			[]string{"--redlock", nobody, "127.0.0.1:2", "2 of 3 nodes"},
-		},
-		{"Redis in place of ZooKeeper", "--zookeeper=" + other.Addr, []string{"--zookeeper", other.Addr, "is no ZooKeeper"}},
-		{"Redis in place of MySQL", "--database=mysql:root:hush@tcp(" + other.Addr + ")/x", []string{"--database", other.Addr}},
-		{"no database", "--database=mysql:root:hush@tcp(" + nobody + ")/x", []string{"--database", nobody, "refused"}},
-	}
-	for _, kind := range servers.Backends() {
-		flag := "--" + kind.Name
-		mistakes = append(mistakes, mistake{"no " + kind.Title, flag + "=" + nobody, []string{flag, nobody}},
-			mistake{"Redis in place of a " + kind.Title, flag + "=" + other.Addr, []string{flag, other.Addr}})
-	}
-	for _, c := range mistakes {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			flags := []string{"serve", "--start-timeout=5s"} // long enough for the servers that do answer
-			for _, standard := range []string{"--listen=127.0.0.1:0", "--redis=" + node.Addr, "--database=sqlite:" + filepath.Join(t.TempDir(),
-				"orders.db")} {
-				if name, _, _ := strings.Cut(standard, "="); !strings.Contains(c.flag, name+"=") {
-					flags = append(flags, standard)
-				}
-			}
-			got := app(testenv.Context(t), append(flags, strings.Fields(c.flag)...)...)
-			wantSentence(t, got, exitUnavailable, c.want...)
-			if strings.Contains(got.err, "hush") {
-				t.Errorf("the error has a password: %s", got.err)
-			}
-		})
-	}
-}
-
-func TestInstanceIsNamedAfterItsPort(t *testing.T) {
-	instance := startInstance(t, testenv.Redis(t, false))
-	_, port, _ := strings.Cut(strings.TrimPrefix(instance.URL, "http://"), ":")
-	if instance.Name != port {
-		t.Fatalf("the instance at %s is called %q", instance.URL, instance.Name)
-	}
-}
-
 // startGrab starts a grab, and returns when its instance holds the lock. The response comes on answer.
 func startGrab(t *testing.T, instance *servers.Instance, node *servers.Node) (admin *redis.Client, answer <-chan string) {
 	t.Helper()
@@ -164,63 +76,189 @@ func startGrab(t *testing.T, instance *servers.Instance, node *servers.Node) (ad
 	return admin, answered
 }
 
-func TestSIGTERMFinishesRequests(t *testing.T) {
-	t.Parallel()
-	node := testenv.Redis(t, false)
-	instance := startInstance(t, node, "--order-think=2s")
-	admin, answer := startGrab(t, instance, node)
-	if err := syscall.Kill(instance.PID(), syscall.SIGTERM); err != nil {
+// openFlags opens the parts of an instance that has these flags, besides its Redis.
+func openFlags(t *testing.T, flags ...string) *parts {
+	t.Helper()
+	parser, err := newParser(t.Context(), streams{io.Discard, io.Discard}, nil)
+	if err != nil {
 		t.Fatal(err)
 	}
-	testenv.Eventually(t, "new connections are refused", func() bool { return !listens(instance.URL) })
-	if got := <-answer; !strings.HasPrefix(got, "OK") || !strings.Contains(got, `"won":true`) {
-		t.Errorf("the request was not finished: %s", got)
+	args := []string{"serve", "--redis=" + testenv.Redis(t, false).Addr, "--database=" + testenv.Stack(t).SQLite()}
+	parsed, err := parser.Parse(append(args, flags...))
+	if err != nil {
+		t.Fatal(err)
 	}
-	if code := instance.ExitCode(); code != exitOK {
-		t.Errorf("exit %d", code)
+	c := parsed.Selected().Target.Addr().Interface().(*serveCommand)
+	p, err := c.open(testenv.Context(t))
+	t.Cleanup(func() { p.close(slog.New(slog.DiscardHandler)) })
+	if err != nil {
+		t.Fatal(err)
 	}
-	if admin.Exists(t.Context(), "lock:order:{1}").Val() != 0 {
-		t.Error("the lock is still held")
+	return p
+}
+
+// The timeouts of the flags are those of the locks.
+func TestTimeoutsReachTheLocks(t *testing.T) {
+	t.Parallel()
+	p := openFlags(t, "--lease=9s", "--request=2s", "--node-timeout=1s")
+	if b := p.backends; b.Expiry != 9*time.Second || b.Request != 2*time.Second || b.NodeTimeout != time.Second {
+		t.Errorf("lease %s, request %s, node timeout %s", b.Expiry, b.Request, b.NodeTimeout)
 	}
 }
 
-// After SIGTERM, a request that takes too long is cancelled and its lock is released.
-func TestSIGTERMCancelsLongRequests(t *testing.T) {
-	t.Parallel()
-	testenv.Slow(t)
-	node := testenv.Redis(t, false)
-	instance := startInstance(t, node, "--order-think=1h")
-	admin, answer := startGrab(t, instance, node)
-	began := time.Now()
-	if err := syscall.Kill(instance.PID(), syscall.SIGTERM); err != nil {
-		t.Fatal(err)
+// In containers, the addresses of the backends are always set, and LAB_BACKENDS says whether to use them.
+func TestNoBackends(t *testing.T) {
+	t.Setenv("LAB_BACKENDS", "0")
+	var flags []string
+	for _, kind := range servers.Backends() {
+		flags = append(flags, "--"+kind.Name+"=127.0.0.1:1") // nobody
 	}
-	if code := instance.ExitCode(); code != exitOK {
-		t.Errorf("exit %d", code)
-	}
-	if took := time.Since(began); took > handlers.ShutdownTimeout+10*time.Second {
-		t.Errorf("took %s", took)
-	}
-	if got := <-answer; strings.HasPrefix(got, "OK") {
-		t.Errorf("a request of an hour ended with %s", got)
-	}
-	if admin.Exists(t.Context(), "lock:order:{1}").Val() != 0 {
-		t.Error("the lock is still held")
+	if p := openFlags(t, flags...); strings.Join(p.versionNames(), " ") != "v0 v1 v2 v3 v5" {
+		t.Errorf("the instance has %q", p.versionNames())
 	}
 }
 
-// A request that waits longer than --wait gets 503 with Retry-After. The holder is not disturbed: --wait bounds only its acquire.
-func TestWaitIsBounded(t *testing.T) {
-	t.Parallel()
+// An instance that cannot start names the flag and the address, and no password. Package topology has the errors of each kind of server.
+func TestServeNamesUnreachableServers(t *testing.T) {
 	testenv.Slow(t)
-	node := testenv.Redis(t, false)
-	instance := startInstance(t, node, "--wait=2s", "--order-think=7s")
-	_, answer := startGrab(t, instance, node)
-	status, header, body := ask(t, http.MethodPost, instance.URL+"/v3/orders/1/grab?driver=8")
-	if status != http.StatusServiceUnavailable || header.Get("Retry-After") == "" {
-		t.Errorf("%d %v %s, want 503 with Retry-After", status, header, body)
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
 	}
-	if got := <-answer; !strings.HasPrefix(got, "OK") {
-		t.Errorf("the holder was disturbed: %s", got)
+	t.Cleanup(func() { _ = taken.Close() })
+	redis, other := testenv.Redis(t, false).Addr, testenv.Redis(t, false).Addr
+	const nobody = "127.0.0.1:1"
+	for flag, want := range map[string][]string{
+		"--listen=" + taken.Addr().String():              {"--listen", taken.Addr().String(), "in use"},
+		"--redis=" + nobody:                              {"--redis", nobody, "refused"},
+		"--redlock=127.0.0.1:1,127.0.0.1:2," + other:     {"--redlock", nobody, "127.0.0.1:2", "2 of 3 nodes"},
+		"--zookeeper=" + other:                           {"--zookeeper", other, "is no ZooKeeper"},
+		"--memcached=" + nobody:                          {"--memcached", nobody},
+		"--database=mysql:root:hush@tcp(" + other + ")/": {"--database", other},
+	} {
+		t.Run(flag, func(t *testing.T) {
+			t.Parallel()
+			flags := []string{"serve", "--start-timeout=5s", "--listen=127.0.0.1:0", "--database=" + testenv.Stack(t).SQLite()}
+			if !strings.HasPrefix(flag, "--redis=") {
+				flags = append(flags, "--redis="+redis)
+			}
+			got := app(testenv.Context(t), append(flags, flag)...) // of two values, the last counts
+			wantSentence(t, got, exitUnavailable, want...)
+			if strings.Contains(got.err, "hush") {
+				t.Errorf("the error has a password: %s", got.err)
+			}
+		})
+	}
+}
+
+// An instance reaches a Redis that has a password and announces another address. It is not ready while Redis grants no lock, and says why,
+// also what makes its locks weak. It is ready after a repair, and without one node of RedLock.
+func TestReadyz(t *testing.T) {
+	t.Parallel()
+	testenv.Needs(t, testenv.RedisServer)
+	s := testenv.Stack(t)
+	node := testenv.Redis(t, true)
+	admin := redis.NewClient(&redis.Options{Addr: node.Addr})
+	defer admin.Close()
+	do := func(command string) {
+		t.Helper()
+		if err := admin.Do(t.Context(), anys(strings.Fields(command))...).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	do("config set maxmemory 100mb")
+	do("config set maxmemory-policy allkeys-lru")
+	do("config set requirepass secret")
+	do("acl setuser default -hset")
+	nodes, err := s.RedLock(testenv.Context(t), 3, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const announced = "192.0.2.1:6379" // reserved for documentation (RFC 5737)
+	instance := startInstance(t, &servers.Node{Restartable: servers.Restartable{Addr: announced}}, "--redis-password=secret",
+		"--addr-map="+announced+"="+node.Addr, "--redlock="+strings.Join(servers.Addrs(nodes), ","))
+	var readiness struct {
+		Unreachable map[string]string
+		Preflight   []struct {
+			Lock       string
+			Weaknesses []struct{ What, Remedy string }
+		}
+	}
+	becomes := func(want int, word string) {
+		t.Helper()
+		testenv.Eventually(t, "/readyz says "+word, func() bool {
+			status, _, body := ask(t, http.MethodGet, instance.URL+"/readyz")
+			if err := json.Unmarshal([]byte(body), &readiness); err != nil {
+				t.Fatal(body, err)
+			}
+			return status == want && strings.Contains(body, word)
+		})
+	}
+	becomes(http.StatusServiceUnavailable, "ACL SETUSER")
+	do("acl setuser default +hset")
+	becomes(http.StatusOK, "allkeys-lru")
+	if v3 := readiness.Preflight[0]; v3.Lock != "v3" || len(v3.Weaknesses) == 0 || v3.Weaknesses[0].Remedy == "" {
+		t.Errorf("%+v", readiness.Preflight)
+	}
+	nodes[0].Kill() // a majority remains
+	if status, _, body := ask(t, http.MethodGet, instance.URL+"/readyz"); status != http.StatusOK {
+		t.Errorf("without a node of RedLock: %d %s", status, body)
+	}
+}
+
+func anys(words []string) (all []any) {
+	for _, word := range words {
+		all = append(all, word)
+	}
+	return all
+}
+
+// ?from=replica reads the counter of a replica, which may be stale.
+func TestReadFromReplica(t *testing.T) {
+	t.Parallel()
+	started := testenv.Topology(t, "master-slave")
+	var others []string
+	for _, replica := range started.Nodes[1:] {
+		client := redis.NewClient(&redis.Options{Addr: replica.Addr})
+		defer client.Close()
+		err := client.ConfigSet(t.Context(), "replica-read-only", "no").Err()
+		if err == nil {
+			err = client.Set(t.Context(), pview.Key, 41, 0).Err() // the master has 0
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		others = append(others, "--redis="+replica.Addr)
+	}
+	instance := startInstance(t, started.Nodes[0], append(others, "--topology=master-slave")...)
+	for path, want := range map[string]string{"/pview": `"value":0`, "/pview?from=replica": `"value":41`} {
+		if status, _, body := ask(t, http.MethodGet, instance.URL+path); status != http.StatusOK || !strings.Contains(body, want) {
+			t.Errorf("%s: %d %s, want %s", path, status, body, want)
+		}
+	}
+}
+
+// --cache-ttl is the lifetime of an item.
+func TestCacheTTL(t *testing.T) {
+	t.Parallel()
+	running := pair(t)
+	client := redis.NewClient(&redis.Options{Addr: running.Redis.Addrs[0]})
+	defer client.Close()
+	text := strings.NewReader(`{"text": "x"}`)
+	request, err := http.NewRequestWithContext(testenv.Context(t), http.MethodPut, running.URL+"/c0/items/7", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil || answer.StatusCode != http.StatusOK {
+		t.Fatal(answer, err)
+	}
+	answer.Body.Close()
+	if status, _, body := ask(t, http.MethodGet, running.URL+"/c0/items/7"); status != http.StatusOK {
+		t.Fatalf("%d %s", status, body)
+	}
+	if left := client.PTTL(t.Context(), "c0:item:7").Val(); left <= 10*time.Second || left > time.Minute {
+		t.Errorf("the item expires in %s, want a minute", left)
 	}
 }

