@@ -66,10 +66,11 @@ func TestEtcdIsBackSoonAfterItsReturn(t *testing.T) {
 func TestAnErrorOfEtcdNamesTheAddress(t *testing.T) {
 	t.Parallel()
 	for addr, says := range map[string]string{
-		"127.0.0.1:1": "not reached in time", "http://127.0.0.1:2379": "it is host:port", "127.0.0.1": "it is host:port", "127.0.0.1:2379/v3": "it is host:port",
+		"": "not reached in time", "127.0.0.1:1": "not reached in time",
+		"http://127.0.0.1:2379": "it is host:port", "127.0.0.1": "it is host:port", "127.0.0.1:2379/v3": "it is host:port",
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		_, err := topology.OpenEtcd(ctx, []string{addr})
+		_, err := topology.OpenEtcd(ctx, strings.Fields(addr))
 		cancel()
 		if err == nil || !strings.Contains(err.Error(), addr) || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: %v", addr, err)

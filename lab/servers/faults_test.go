@@ -96,7 +96,7 @@ func TestAKeyThatIsWrittenAfterAPauseLivesAsLong(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		for range 6 {
+		for range 3 {
 			testenv.Pause(t, node)
 			var all sync.WaitGroup
 			for i := range clients {

@@ -78,12 +78,3 @@ func TestZooKeeperLosesItsDisk(t *testing.T) {
 		fresh.Close()
 	}
 }
-
-// Without java the error says how to get it.
-func TestZooKeeperIsMissing(t *testing.T) {
-	t.Setenv("PATH", t.TempDir())
-	_, err := testenv.Stack(t).ZooKeeper(testenv.Context(t), 1)
-	if err == nil || !strings.Contains(err.Error(), "apt-get install zookeeper") {
-		t.Errorf("got %v", err)
-	}
-}
