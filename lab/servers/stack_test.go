@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"testing"
 
+	"locklab/internal/faultproxy"
 	"locklab/lab/servers"
 	"locklab/lab/testenv"
 )
@@ -90,22 +91,30 @@ func TestNothingOutlivesAStarterThatIsKilled(t *testing.T) {
 	})
 }
 
+// A stack that is closed during faults leaves nothing behind.
 func TestCloseLeavesNothing(t *testing.T) {
 	s, err := servers.New()
 	if err != nil {
 		t.Fatal(err)
 	}
-	nodes, err := s.RedLock(testenv.Context(t), 5, false)
+	ctx := testenv.Context(t)
+	nodes, err := s.RedLock(ctx, 2, false)
 	if err != nil {
 		t.Fatal(err)
 	}
+	proxied, err := s.ProxiedTopology(ctx, "single", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nodes = append(nodes, proxied.Nodes...)
 	nodes[0].Kill()
 	testenv.Pause(t, nodes[1]) // it must be stopped all the same
+	nodes[2].Proxy.Drop(faultproxy.Both)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 	for _, node := range nodes {
-		if listens(node.Addr) || alive(pid(node)) {
+		if listens(node.Addr) || listens(node.AnnouncedAddr()) || alive(pid(node)) {
 			t.Errorf("%s at %s is still there", node.Name, node.Addr)
 		}
 	}
