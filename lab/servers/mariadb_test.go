@@ -58,8 +58,8 @@ func TestMariaDBRestarts(t *testing.T) {
 	if proof, err := d.Restart(testenv.Context(t)); err != nil || !strings.Contains(proof, d.Addr) {
 		t.Fatal(proof, err)
 	}
-	if err := connect(t, d).QueryRowContext(t.Context(), "SELECT n, @@datadir FROM t").Scan(&n, &dir); err != nil || n != 42 || d.PID() == before ||
-		!strings.HasPrefix(dir, deep) {
+	err := connect(t, d).QueryRowContext(t.Context(), "SELECT n, @@datadir FROM t").Scan(&n, &dir)
+	if err != nil || n != 42 || d.PID() == before || !strings.HasPrefix(dir, deep) {
 		t.Errorf("process %d, then %d, has %d in %s (%v)", before, d.PID(), n, dir, err)
 	}
 }

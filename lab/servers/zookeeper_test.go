@@ -1,6 +1,7 @@
 package servers_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,11 @@ func TestZooKeeperEnsemble(t *testing.T) {
 	t.Parallel()
 	testenv.Needs(t, testenv.ZooKeeper)
 	ctx := testenv.Context(t)
+	ended, end := context.WithCancel(ctx)
+	end()
+	if _, err := testenv.Stack(t).ZooKeeper(ended, 1); err == nil {
+		t.Error("nobody waits until the server serves, and that is no error")
+	}
 	nodes, err := testenv.Stack(t).ZooKeeper(ctx, 3)
 	if err != nil {
 		t.Fatal(err)
