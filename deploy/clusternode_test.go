@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -31,19 +33,18 @@ func newClusterNodes(t *testing.T) *clusterNodes {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
-		"cluster-node.sh": strings.ReplaceAll(string(script), "/data/", "$DATA/"),
-		"node.sh":         `exec redis-server --port "$PORT" --bind 127.0.0.1 --dir "$DATA" --save '' --repl-diskless-sync-delay 0 "$@"`,
+		"cluster-node.sh": strings.NewReplacer("/data/", "$DATA/", "port + 10000", "port + 1").Replace(string(script)),
+		"node.sh": `exec redis-server --port "$PORT" --cluster-port $((PORT + 1)) --bind 127.0.0.1 --dir "$DATA" \
+			--save '' --repl-diskless-sync-delay 0 "$@"`,
 	} {
 		if err := os.WriteFile(filepath.Join(c.dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	var addrs []string
-	for range c.servers {
-		c.ports = append(c.ports, clusterPort(t))
-		addrs = append(addrs, "127.0.0.1:"+c.ports[len(c.ports)-1])
+	for _, port := range twoPorts(t, len(c.servers)) {
+		c.ports = append(c.ports, strconv.Itoa(port))
+		c.nodes += fmt.Sprintf("127.0.0.1:%d ", port)
 	}
-	c.nodes = strings.Join(addrs, " ")
 	t.Cleanup(func() {
 		for i := range c.servers {
 			c.kill(i)
@@ -52,21 +53,30 @@ func newClusterNodes(t *testing.T) *clusterNodes {
 	return c
 }
 
-// clusterPort is free, and so is the port 10000 above, which a node of a cluster uses as well.
-func clusterPort(t *testing.T) string {
+// twoPorts returns n ports of this test, each of which has the next one for its cluster bus.
+func twoPorts(t *testing.T, n int) (first []int) {
 	t.Helper()
-	for {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		port := l.Addr().(*net.TCPAddr).Port
-		if bus, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port+10000)); err == nil {
-			bus.Close()
-			return fmt.Sprint(port)
+	addrs, err := testenv.Stack(t).FreeAddrs(4 * n) // among so many, most are neighbours
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ports []int
+	for _, addr := range addrs {
+		_, text, _ := net.SplitHostPort(addr)
+		port, _ := strconv.Atoi(text)
+		ports = append(ports, port)
+	}
+	slices.Sort(ports)
+	for i := 1; i < len(ports) && len(first) < n; i++ {
+		if ports[i] == ports[i-1]+1 {
+			first = append(first, ports[i-1])
+			i++
 		}
 	}
+	if len(first) < n {
+		t.Fatalf("too few neighbours among %v", ports)
+	}
+	return first
 }
 
 // start starts a node as a container does: with an empty folder.

@@ -17,6 +17,9 @@ import (
 	"locklab/lab/testenv"
 )
 
+// loaded are the files for each topology. No test changes them.
+var loaded = map[string]*compose.Project{}
+
 // everyTopology loads the files for each topology, with the backends and Prometheus, the default settings and none of the shell.
 func everyTopology(t *testing.T, test func(t *testing.T, p *compose.Project)) {
 	t.Helper()
@@ -29,29 +32,14 @@ func everyTopology(t *testing.T, test func(t *testing.T, p *compose.Project)) {
 	}
 	for _, topology := range topologies {
 		t.Run(topology, func(t *testing.T) {
-			p, err := compose.Load(t.Context(), "..", topology)
-			if err != nil {
-				t.Fatal(err)
+			if loaded[topology] == nil {
+				if loaded[topology], err = compose.Load(t.Context(), "..", topology); err != nil {
+					t.Fatal(err)
+				}
 			}
-			test(t, p)
+			test(t, loaded[topology])
 		})
 	}
-}
-
-// settings are the default settings.
-func settings(t *testing.T) [][2]string {
-	t.Helper()
-	text, err := os.ReadFile("defaults.env")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all [][2]string
-	for _, found := range regexp.MustCompile(`(?m)^([A-Z0-9_]+)=(.*)$`).FindAllStringSubmatch(string(text), -1) {
-		if found[1] != "TOPOLOGY" {
-			all = append(all, [2]string{found[1], found[2]})
-		}
-	}
-	return all
 }
 
 func TestPortsArePublishedOnLoopbackOnly(t *testing.T) {
@@ -113,9 +101,6 @@ func TestEveryServiceIsWaitedFor(t *testing.T) {
 					t.Errorf("docker compose up %s does not start %s", app, on)
 				}
 			}
-			if p.Files.Services[app].Environment["LAB_START_TIMEOUT"] == nil {
-				t.Errorf("%s ends when a server is late", app)
-			}
 		}
 		for _, on := range []string{"nginx", "app-1", "app-2", "redis-ready"} {
 			if p.Files.Services["welcome"].DependsOn[on].Condition != types.ServiceConditionHealthy {
@@ -139,49 +124,23 @@ func TestHealthChecksAreFew(t *testing.T) {
 	})
 }
 
-// The last line of a plain `docker compose up` is the welcome, so what is shown besides must be little.
-func TestOnlyTheInstancesAndTheWelcomeAreShown(t *testing.T) {
-	everyTopology(t, func(t *testing.T, p *compose.Project) {
-		for name, service := range p.Files.Services {
-			quiet := service.Attach != nil && !*service.Attach
-			shown := strings.HasPrefix(name, "app-") || name == "welcome"
-			if compose.Starts(service) && quiet == shown {
-				t.Errorf("`docker compose up` shows the log of %s: %v", name, !quiet)
-			}
-		}
-	})
-}
-
 func checked(h *types.HealthCheckConfig) bool { return h != nil && !h.Disable && len(h.Test) > 1 }
 
-func TestImagesHaveExactTags(t *testing.T) {
+func TestImagesHaveExactTagsAndOursAreBuiltOnce(t *testing.T) {
 	exact := regexp.MustCompile(`^(quay\.io/coreos/)?[a-z0-9/]+:v?\d+\.\d+\.\d+[\w.-]*$`) // etcd's own are at Quay
 	everyTopology(t, func(t *testing.T, p *compose.Project) {
 		if image := p.Variable("K6_BASE_IMAGE"); !exact.MatchString(image) {
 			t.Errorf("%s is no official image with an exact tag", image)
 		}
-		for _, service := range p.Files.Services {
-			if image := service.Image; !slices.Contains(ours(p), image) && !exact.MatchString(image) || strings.Contains(image, "bitnami") {
-				t.Errorf("%s is no official image with an exact tag", image)
-			}
-		}
-	})
-}
-
-// ours are the images that are in no registry.
-func ours(p *compose.Project) []string {
-	return []string{p.Variable("APP_IMAGE"), p.Variable("K6_IMAGE"), p.Variable("JMETER_IMAGE")}
-}
-
-// One service builds an image, and no service looks for it in a registry.
-func TestOurImagesAreBuiltOnce(t *testing.T) {
-	everyTopology(t, func(t *testing.T, p *compose.Project) {
 		built := map[string]int{}
 		for name, service := range p.Files.Services {
-			if service.Build != nil {
-				built[service.Image]++
-			} else if slices.Contains(ours(p), service.Image) && service.PullPolicy != types.PullPolicyNever {
-				t.Errorf("Compose looks for %s of %s in a registry", service.Image, name)
+			switch image := service.Image; {
+			case service.Build != nil:
+				built[image]++
+			case !slices.Contains(ours(p), image) && (!exact.MatchString(image) || strings.Contains(image, "bitnami")):
+				t.Errorf("%s is no official image with an exact tag", image)
+			case slices.Contains(ours(p), image) && service.PullPolicy != types.PullPolicyNever:
+				t.Errorf("Compose looks for %s of %s in a registry", image, name)
 			}
 		}
 		for _, image := range ours(p) {
@@ -190,6 +149,11 @@ func TestOurImagesAreBuiltOnce(t *testing.T) {
 			}
 		}
 	})
+}
+
+// ours are the images that are in no registry.
+func ours(p *compose.Project) []string {
+	return []string{p.Variable("APP_IMAGE"), p.Variable("K6_IMAGE"), p.Variable("JMETER_IMAGE")}
 }
 
 // A volume would outlive `down`. A server that rewrites a file of a bind mount fails at the rename (docker-library-redis #287).
@@ -327,9 +291,6 @@ func TestNodesHaveAddressesOfTheirOwn(t *testing.T) {
 			sameAddress(t, p.Files.Services["nginx"], p.Files.Services[instance])
 		}
 		app := p.Files.Services["app-1"].Environment
-		if got := *app["LAB_TOPOLOGY"]; got != p.Topology {
-			t.Errorf("the instances are told that the topology is %s", got)
-		}
 		told := []string{"LAB_REDIS", "LAB_REDLOCK"}
 		for _, kind := range servers.Backends() {
 			told = append(told, kind.Variable())
@@ -358,25 +319,24 @@ func backends() (names []string) {
 
 // One setting starts the servers and tells the instances of them. The addresses are always there.
 func TestBackendsHaveOneSwitch(t *testing.T) {
-	everyTopology(t, func(t *testing.T, _ *compose.Project) {
-		for setting, on := range map[string]bool{"BACKENDS=": false, "BACKENDS=0": false, "BACKENDS=1": true} {
-			p, err := compose.Load(t.Context(), "..", "", setting)
-			if err != nil {
-				t.Fatal(err)
+	testenv.WithoutShell(t, "..")
+	for setting, on := range map[string]bool{"BACKENDS=": false, "BACKENDS=0": false, "BACKENDS=1": true} {
+		p, err := compose.Load(t.Context(), "..", "", setting)
+		if err != nil {
+			t.Fatal(err)
+		}
+		app := p.Files.Services["app-1"].Environment
+		told := map[string]bool{"0": false, "1": true}
+		for _, kind := range servers.Backends() {
+			name, variable := kind.Name, kind.Variable()
+			if app[variable] == nil {
+				t.Fatalf("the instances have no %s", variable)
 			}
-			app := p.Files.Services["app-1"].Environment
-			told := map[string]bool{"0": false, "1": true}
-			for _, kind := range servers.Backends() {
-				name, variable := kind.Name, kind.Variable()
-				if app[variable] == nil {
-					t.Fatalf("the instances have no %s", variable)
-				}
-				if compose.Starts(p.Files.Services[name]) != on || *app[variable] == "" || told[*app["LAB_BACKENDS"]] != on {
-					t.Errorf("%s: up starts %s: %v; the instances are told %q, %q", setting, name, !on, *app[variable], *app["LAB_BACKENDS"])
-				}
+			if compose.Starts(p.Files.Services[name]) != on || *app[variable] == "" || told[*app["LAB_BACKENDS"]] != on {
+				t.Errorf("%s: up starts %s: %v; the instances are told %q, %q", setting, name, !on, *app[variable], *app["LAB_BACKENDS"])
 			}
 		}
-	})
+	}
 }
 
 // sameAddress checks that nginx reaches an instance that was created again. nginx looks names up when it starts, and keeps their addresses.

@@ -25,14 +25,13 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 func TestABurstIsHalved(t *testing.T) {
 	one, two := instances(t)
 	n := start(t, address(one), address(two))
-	for _, users := range []int{666, 2000} {
-		record, err := burst.RunViews(t.Context(), burst.Target{URL: n.url}, "v0", users, burst.Simultaneous)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := record.PerInstance(); got["8080"] != users/2 || got["8090"] != users/2 || record.Final != int64(users) {
-			t.Errorf("%d requests: %v, final %d, %d failed: %.200v", users, got, record.Final, len(record.Failed), record.Failed)
-		}
+	const users = 2000 // more than an instance has connections
+	record, err := burst.RunViews(t.Context(), burst.Target{URL: n.url}, "v0", users, burst.Simultaneous)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := record.PerInstance(); got["8080"] != users/2 || got["8090"] != users/2 || record.Final != users {
+		t.Errorf("%d requests: %v, final %d, %d failed: %.200v", users, got, record.Final, len(record.Failed), record.Failed)
 	}
 	// nginx writes a line after it has sent the answer.
 	testenv.Eventually(t, "the access log has every request", func() bool {
@@ -42,7 +41,7 @@ func TestABurstIsHalved(t *testing.T) {
 				upstreams[line.Upstream]++
 			}
 		}
-		return upstreams[address(one)] == 1333 && upstreams[address(two)] == 1333
+		return upstreams[address(one)] == users/2 && upstreams[address(two)] == users/2
 	})
 }
 
@@ -148,23 +147,6 @@ func TestAStoppedInstanceIsNotHidden(t *testing.T) {
 	}
 }
 
-// A redirect names no port: nginx listens on another one than the machine publishes, and on a shared machine that is another lab's.
-func TestRedirectsStayInTheLab(t *testing.T) {
-	one, two := instances(t)
-	n := start(t, address(one), address(two))
-	stay := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	for _, path := range []string{"/ui", "/app-1"} {
-		response, err := stay.Get(n.url + path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		response.Body.Close()
-		if to := response.Header.Get("Location"); to != path+"/" {
-			t.Errorf("%s leads to %q (%s)", path, to, response.Status)
-		}
-	}
-}
-
 // Requests to the live page do not count in the round robin, and no buffer holds its events back.
 func TestThePageIsBesideTheInstances(t *testing.T) {
 	one, two := instances(t)
@@ -185,6 +167,12 @@ func TestThePageIsBesideTheInstances(t *testing.T) {
 		t.Errorf("it gets %q, %v; want %q", line, err, want)
 	}
 	close(more)
+	response.Body.Close()
+	// A redirect names no port: nginx listens on another one than the machine publishes, and on a shared machine that is another lab's.
+	stay := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	if response, err = stay.Get(n.url + "/ui"); err != nil || response.Header.Get("Location") != "/ui/" {
+		t.Fatalf("/ui leads to %v (%v)", response, err)
+	}
 	response.Body.Close()
 	record, err := burst.RunViews(t.Context(), burst.Target{URL: n.url}, "v0", 20, burst.Simultaneous)
 	if got := record.PerInstance(); err != nil || got["8080"] != 10 || got["8090"] != 10 {

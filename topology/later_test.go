@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"locklab/internal/faultproxy"
-	"locklab/internal/replies"
 	"locklab/lab/servers"
 	"locklab/lab/testenv"
 	"locklab/topology"
@@ -71,26 +70,6 @@ func TestACommandOutlastsWhatAClusterRefusesForNow(t *testing.T) {
 				t.Errorf("it was executed %s times, want once", n)
 			}
 		})
-	}
-}
-
-// The error of a command that is refused for longer than it may wait says why.
-func TestACommandThatIsRefusedForLongSaysWhy(t *testing.T) {
-	t.Parallel()
-	started := testenv.Topology(t, string(topology.Cluster))
-	r, ctx := open(t, config(started)), testenv.Context(t)
-	if err := r.Master.Set(ctx, "a{k}", 0, 0).Err(); err != nil {
-		t.Fatal(err)
-	}
-	movingSlot(t, started, "{k}")
-	err := both.Run(ctx, r.Master, []string{"a{k}", "b{k}"}).Err()
-	if !redis.IsTryAgainError(err) || !strings.Contains(err.Error(), "a slot of the cluster is moving") {
-		t.Errorf("it says %v, want TRYAGAIN and that a slot is moving", err)
-	}
-	// A command that is marked to be sent once is refused without that.
-	err = both.Run(replies.SendOnce(ctx), r.Master, []string{"a{k}", "b{k}"}).Err()
-	if !redis.IsTryAgainError(err) || strings.Contains(err.Error(), "refused for") {
-		t.Errorf("sent once, it says %v", err)
 	}
 }
 

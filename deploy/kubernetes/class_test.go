@@ -168,7 +168,7 @@ func fits(t *testing.T, name string, lab rendered) {
 	}
 }
 
-// A class that grows keeps the tokens that participants were given.
+// A class that grows keeps the tokens that participants were given. Only the user that wrote them may read them.
 func TestALabKeepsItsToken(t *testing.T) {
 	dir := classroom(t)
 	first, _, err := participants(t, dir, "2", "10.0.0.1")
@@ -179,9 +179,21 @@ func TestALabKeepsItsToken(t *testing.T) {
 	if err != nil || !strings.HasPrefix(again, first) || strings.Count(again, "\n") != strings.Count(first, "\n")+1 {
 		t.Errorf("%v: first %s, then %s", err, first, again)
 	}
-	kept, err := os.ReadFile(filepath.Join(dir, "class", "addresses.txt"))
+	table := filepath.Join(dir, "class", "addresses.txt")
+	kept, err := os.ReadFile(table)
 	if err != nil || string(kept) != again {
 		t.Errorf("the table is %q (%v), and %q was printed", kept, err, again)
+	}
+	if err := os.Chmod(table, 0o644); err != nil { // as an older class could be
+		t.Fatal(err)
+	}
+	if _, _, err := participants(t, dir, "3", "10.0.0.1"); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{table, filepath.Join(dir, "class", "locklab-1", "kustomization.yaml")} {
+		if info, err := os.Stat(file); err != nil || info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("others may read %s: %v, %v", file, info.Mode(), err)
+		}
 	}
 }
 
@@ -193,20 +205,8 @@ func TestAClassIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{
-		{},
-		{""},
-		{"0", "host"},
-		{"100", "host"},
-		{"07", "host"},
-		{"x", "host"},
-		{"-1", "host"},
-		{"3"},
-		{"3", ""},
-		{"3", "a b"},
-		{"3", "host:80"},
-		{"3", "host", "nope"},
-		{"3", "host", "../overlays/single"},
-		{"3", "host", "single", "more"},
+		{}, {"0", "host"}, {"100", "host"}, {"07", "host"}, {"3"}, {"3", ""}, {"3", "a b"}, {"3", "host:80"},
+		{"3", "host", "nope"}, {"3", "host", "../overlays/single"}, {"3", "host", "single", "more"},
 	} {
 		_, said, err := participants(t, dir, args...)
 		exit := (*exec.ExitError)(nil)
@@ -235,7 +235,6 @@ func TestWhatAClassLeavesIsNamed(t *testing.T) {
 		says string // beside how to start and to remove the class
 	}{
 		{[]string{"3", "host"}, ""},
-		{[]string{"3", "host"}, ""},
 		{[]string{"1", "host"}, "kubectl delete namespace locklab-2 locklab-3\n"},
 		{[]string{"3", "host", "sentinel"}, "had the topology single."},
 		{[]string{"3", "host", "sentinel"}, ""},
@@ -247,26 +246,6 @@ func TestWhatAClassLeavesIsNamed(t *testing.T) {
 		_, more, _ := strings.Cut(said, "-l locklab/class\n")
 		if !strings.Contains(more, c.says) || c.says == "" && more != "" {
 			t.Errorf("%q says %q, want %q", c.args, more, c.says)
-		}
-	}
-}
-
-// Only the user that wrote the class may read its tokens, also where an older class could be read by others.
-func TestTokensAreNotForOthers(t *testing.T) {
-	dir := classroom(t)
-	if _, _, err := participants(t, dir, "1", "host"); err != nil {
-		t.Fatal(err)
-	}
-	old := filepath.Join(dir, "class", "addresses.txt")
-	if err := os.Chmod(old, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := participants(t, dir, "1", "host"); err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range []string{old, filepath.Join(dir, "class", "locklab-1", "kustomization.yaml")} {
-		if info, err := os.Stat(file); err != nil || info.Mode().Perm()&0o077 != 0 {
-			t.Errorf("%s: %v, %v", file, info.Mode(), err)
 		}
 	}
 }

@@ -182,6 +182,14 @@ func (r *rendered) environment(t *testing.T, w workload) map[string]string {
 
 var reference = regexp.MustCompile(`\$\([A-Z_]+\)`)
 
+// overlay is one kustomization of the lab, and the compose project that it must equal. No test changes them.
+type overlay struct {
+	pods    rendered
+	compose *compose.Project
+}
+
+var loaded = map[string]overlay{}
+
 // overlays are the kustomizations of the lab, each with the compose project that it must equal.
 func overlays(t *testing.T, test func(t *testing.T, r rendered, p *compose.Project)) {
 	t.Helper()
@@ -195,11 +203,14 @@ func overlays(t *testing.T, test func(t *testing.T, r rendered, p *compose.Proje
 			if topology == "backends" {
 				topology, changed = "single", []string{"BACKENDS=1"}
 			}
-			p, err := compose.Load(t.Context(), "../..", topology, changed...)
-			if err != nil {
-				t.Fatal(err)
+			if _, is := loaded[dir]; !is {
+				p, err := compose.Load(t.Context(), "../..", topology, changed...)
+				if err != nil {
+					t.Fatal(err)
+				}
+				loaded[dir] = overlay{render(t, dir), p}
 			}
-			test(t, render(t, dir), p)
+			test(t, loaded[dir].pods, loaded[dir].compose)
 		})
 	}
 }
@@ -400,9 +411,10 @@ func hardened(t *testing.T, w workload) {
 // A script or a configuration lies in the repository once: pods get the file that compose mounts.
 func TestFilesAreThoseOfCompose(t *testing.T) {
 	overlays(t, func(t *testing.T, r rendered, p *compose.Project) {
+		mounted := files(t, p)
 		for _, c := range r.configs {
 			for name, text := range c.Data {
-				if !slices.ContainsFunc(files(t, p), func(file []byte) bool { return bytes.Equal(file, []byte(text)) }) && !strings.HasPrefix(c.Name, "pods-") {
+				if !slices.ContainsFunc(mounted, func(file []byte) bool { return bytes.Equal(file, []byte(text)) }) && !strings.HasPrefix(c.Name, "pods-") {
 					t.Errorf("%s of %s is no file that compose mounts", name, c.Name)
 				}
 			}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 )
 
@@ -13,15 +14,21 @@ func infoOf(engine, system, plugins string) map[string]string {
 	return map[string]string{"docker info": fmt.Sprintf(format, engine, system, plugins)}
 }
 
-func TestComposeMustBeNewEnough(t *testing.T) {
+func TestDockerAndComposeMustBeNewEnough(t *testing.T) {
 	for version, ok := range map[string]bool{
-		"2.24.6": true, "2.29.0": true, "v2.39.1-desktop.1": true, "5.0.1": true, "dev": true, "2.24.5": false, "2.23.7": false, "1.29.2": false,
+		"2.24.6": true, "v2.39.1-desktop.1": true, "5.0.1": true, "dev": true, "2.24.5": false, "1.29.2": false,
 	} {
 		plugins := fmt.Sprintf(`{"Name":"buildx","Version":"0.1"},{"Name":"compose","Version":%q}`, version)
 		want(t, answering(Lab{}, infoOf("28.2.2", "linux", plugins)).compose(t.Context()), ok)
 	}
 	// The client names its plugins also when the engine does not answer.
 	want(t, answering(Lab{}, infoOf("", "", `{"Name":"compose","Version":"2.39.1"}`)).compose(t.Context()), true, "2.39.1")
+	for engine, ok := range map[string]bool{
+		"20.10.24+dfsg1 linux": true, "29.0.0 linux": true, "19.03.1 linux": false, "28.2.2 windows": false, " ": false,
+	} {
+		version, system, _ := strings.Cut(engine, " ")
+		want(t, answering(Lab{}, infoOf(version, system, "")).docker(t.Context()), ok)
+	}
 }
 
 func TestMissingProgramsAreNamed(t *testing.T) {
@@ -29,17 +36,6 @@ func TestMissingProgramsAreNamed(t *testing.T) {
 	want(t, m.docker(t.Context()), false, "docker is not on the PATH", "install Docker")
 	want(t, m.compose(t.Context()), false, "install Docker")
 	want(t, answering(Lab{}, infoOf("28.2.2", "linux", "")).compose(t.Context()), false, "no plugin compose", "docs.docker.com/compose")
-}
-
-func TestTheEngineMustBeNewEnoughAndRunLinux(t *testing.T) {
-	for _, c := range []struct {
-		engine, system string
-		ok             bool
-	}{
-		{"20.10.24+dfsg1", "linux", true}, {"29.0.0", "linux", true}, {"19.03.1", "linux", false}, {"28.2.2", "windows", false}, {"", "", false},
-	} {
-		want(t, answering(Lab{}, infoOf(c.engine, c.system, "")).docker(t.Context()), c.ok)
-	}
 }
 
 func TestAdviceDependsOnTheErrorOfDocker(t *testing.T) {

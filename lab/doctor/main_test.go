@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"locklab/lab/testenv/leaks"
+	"locklab/lab/testenv"
 )
 
-func TestMain(m *testing.M) { leaks.Main(m) }
+func TestMain(m *testing.M) { testenv.Main(m) }
 
 // answering is a machine on which each command, named by its first words, prints the given text. Of one that begins with Error it is the
 // error. Other commands are not installed.

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	netstat "github.com/shirou/gopsutil/v4/net"
+
+	"locklab/lab/testenv"
 )
 
 // listen takes a port of this machine.
@@ -48,22 +50,20 @@ func TestAPortOfThisLabIsNoProblem(t *testing.T) {
 }
 
 func TestFreePortsAreOneLineAndProblemsOneEach(t *testing.T) {
-	one, two := listen(t, "127.0.0.1:0"), listen(t, "127.0.0.1:0")
-	m := answering(Lab{Ports: []Port{{"a", one}, {"b", two}}}, nil)
-	if got := m.ports(t.Context()); len(got) != 2 || got[0].OK || got[1].OK {
-		t.Errorf("%+v", got)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	_, text, _ := net.SplitHostPort(testenv.FreeAddr(t))
+	free, err := strconv.Atoi(text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.Close()
-	m.lab.Ports[1].Number = l.Addr().(*net.TCPAddr).Port
-	if got := m.ports(t.Context()); len(got) != 2 || !got[0].OK || got[0].Found != "1 of 2 are free" || got[1].OK {
+	one, two := Port{"a", listen(t, "127.0.0.1:0")}, Port{"b", listen(t, "127.0.0.1:0")}
+	m := answering(Lab{Ports: []Port{one, two}}, nil)
+	if got := m.ports(t.Context()); len(got) != 2 || got[0].OK || got[1].OK {
 		t.Errorf("%+v", got)
 	}
-	m.lab.Ports = m.lab.Ports[1:]
-	want(t, m.ports(t.Context()), true, "1 of 1 are free")
+	m.lab.Ports = []Port{one, {"c", free}, two}
+	if got := m.ports(t.Context()); len(got) != 3 || !got[0].OK || got[0].Found != "1 of 3 are free" || got[1].OK || got[2].OK {
+		t.Errorf("%+v", got)
+	}
 }
 
 func TestRangesOfPortsAreRead(t *testing.T) {

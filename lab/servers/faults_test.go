@@ -11,13 +11,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"locklab/internal/faultproxy"
-	"locklab/lab/servers"
 	"locklab/lab/testenv"
 )
-
-// dropTimeout is how long a request waits whose data is dropped.
-const dropTimeout = 100 * time.Millisecond
 
 func dial(t *testing.T, addr string) *redis.Client {
 	t.Helper()
@@ -96,7 +91,7 @@ func TestAKeyThatIsWrittenAfterAPauseLivesAsLong(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		for range 6 {
+		for range 3 {
 			testenv.Pause(t, node)
 			var all sync.WaitGroup
 			for i := range clients {
@@ -150,31 +145,5 @@ func TestMemoryFull(t *testing.T) {
 				t.Errorf("%d keys of the fault are left", len(left))
 			}
 		})
-	}
-}
-
-// A stack that is closed during faults leaves nothing behind.
-func TestCloseUndoesFaults(t *testing.T) {
-	s, err := servers.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	topology, err := s.ProxiedTopology(testenv.Context(t), "single", false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	node := topology.Nodes[0]
-	node.Proxy.Drop(faultproxy.Both)
-	short, cancel := context.WithTimeout(t.Context(), dropTimeout)
-	defer cancel()
-	if err := dial(t, node.AnnouncedAddr()).Ping(short).Err(); err == nil {
-		t.Fatalf("a proxy that drops everything: %v", err)
-	}
-	testenv.Pause(t, node)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if listens(node.Addr) || listens(node.AnnouncedAddr()) || alive(pid(node)) {
-		t.Error("something is left")
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"testing"
 
+	"locklab/internal/faultproxy"
 	"locklab/lab/servers"
 	"locklab/lab/testenv"
 )
@@ -90,22 +91,30 @@ func TestNothingOutlivesAStarterThatIsKilled(t *testing.T) {
 	})
 }
 
+// A stack that is closed during faults leaves nothing behind.
 func TestCloseLeavesNothing(t *testing.T) {
 	s, err := servers.New()
 	if err != nil {
 		t.Fatal(err)
 	}
-	nodes, err := s.RedLock(testenv.Context(t), 5, false)
+	ctx := testenv.Context(t)
+	nodes, err := s.RedLock(ctx, 2, false)
 	if err != nil {
 		t.Fatal(err)
 	}
+	proxied, err := s.ProxiedTopology(ctx, "single", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nodes = append(nodes, proxied.Nodes...)
 	nodes[0].Kill()
 	testenv.Pause(t, nodes[1]) // it must be stopped all the same
+	nodes[2].Proxy.Drop(faultproxy.Both)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 	for _, node := range nodes {
-		if listens(node.Addr) || alive(pid(node)) {
+		if listens(node.Addr) || listens(node.AnnouncedAddr()) || alive(pid(node)) {
 			t.Errorf("%s at %s is still there", node.Name, node.Addr)
 		}
 	}
@@ -122,18 +131,20 @@ func TestServerThatDoesNotStartSaysWhy(t *testing.T) {
 	}
 }
 
+// A program that is missing is named, with how to get it.
 func TestProgramThatIsMissingIsNamed(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	_, err := testenv.Stack(t).Redis(testenv.Context(t), "redis", true)
-	if err == nil || !strings.Contains(err.Error(), "redis-server") {
-		t.Fatalf("got %v, want the program's name", err)
-	}
-}
-
-func TestTopologiesNeedRealServers(t *testing.T) {
-	for _, kind := range []string{"master-slave", "sentinel", "cluster"} {
-		if _, err := testenv.Stack(t).Topology(t.Context(), kind, false); err == nil || !strings.Contains(err.Error(), "real redis-server") {
-			t.Errorf("%s: got %v", kind, err)
+	s, ctx := testenv.Stack(t), testenv.Context(t)
+	for words, start := range map[string]func() error{
+		"redis-server": func() error { _, err := s.Redis(ctx, "redis", true); return err },
+		"mariadbd apt-get install mariadb-server": func() error { _, err := s.MariaDB(ctx); return err },
+		"memcached apt-get install memcached":     func() error { _, err := s.Memcached(ctx); return err },
+		"java apt-get install zookeeper":          func() error { _, err := s.ZooKeeper(ctx, 1); return err },
+		"etcd apt-get install etcd-server":        func() error { _, err := s.Etcd(ctx, 1); return err },
+	} {
+		program, how, _ := strings.Cut(words, " ")
+		if err := start(); err == nil || !strings.Contains(err.Error(), program) || !strings.Contains(err.Error(), how) {
+			t.Errorf("got %v, want %s", err, words)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -27,27 +26,6 @@ func TestACircleIsFound(t *testing.T) {
 	}
 	if _, err := graphOf([]pkg{{ImportPath: "locklab/new"}}); err == nil {
 		t.Error("a package without a group is no error")
-	}
-}
-
-// The picture has no arrow that others imply, also through several groups, and all others.
-func TestImpliedArrowsAreNotDrawn(t *testing.T) {
-	g, err := graphOf([]pkg{
-		{ImportPath: "locklab/lab/report/html", Imports: []string{
-			"locklab/lab/claims", "locklab/lab", "locklab/lab/history", "locklab/versions",
-		}},
-		{ImportPath: "locklab/lab/claims", Imports: []string{"locklab/lab"}},
-		{ImportPath: "locklab/lab", Imports: []string{"locklab/lab/history"}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	from := groupOf("locklab/lab/report/html")
-	if got := g.namesOf(from); len(got) != 4 {
-		t.Errorf("imports %v", got)
-	}
-	if got := g.reduce().namesOf(from); !slices.Equal(got, []string{"lab/claims", "versions"}) {
-		t.Errorf("drawn: %v", got)
 	}
 }
 

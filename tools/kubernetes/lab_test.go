@@ -3,11 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
-	"time"
-
-	"locklab/internal/marked"
 )
 
 // The node that is killed has no database, and no master that nothing replaces. Behind sentinels and in a cluster it has the
@@ -46,32 +42,5 @@ esac
 		if err == nil && (o.Stays != "a" || len(o.Pods) != 1) {
 			t.Errorf("%s on %s: %+v", c.topology, c.pods, o)
 		}
-	}
-}
-
-// Results are read as they were printed. Each is in a table, and the page has a place for each table.
-func TestTheTablesOfThePage(t *testing.T) {
-	all, err := read(strings.NewReader(`
-		{"Name": "sentinel", "Outage": {"Pods": ["app-1", "redis-1"], "Master": "redis-1", "Final": 5, "Failed": ["late"]}}
-		{"Name": "single", "Outage": {"Pods": ["app-3"]}}
-		{"Name": "class", "Class": {"Labs": 7, "Pods": 84, "Requested": {"Memory": 536870912, "Processors": 0.25}}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	tables := tablesOf(all, time.Now(), "abc")
-	for block, want := range map[string]string{
-		"killed": "| sentinel | app-1, redis-1 | redis-1 | 0 | 1 | 5 |",
-		"ready":  "| single | 0.0 s | 0.0 s |",
-		class:    "| 25, computed | 26 | 312 | 13.00 GiB | 6.5 |",
-	} {
-		if !strings.Contains(tables[block], want) {
-			t.Errorf("no %q in\n%s", want, tables[block])
-		}
-	}
-	if _, err := marked.Stale("../../"+page, tables); err != nil {
-		t.Error(err)
-	}
-	if alone := tablesOf(all[2:], time.Now(), "abc"); len(alone) != 1 {
-		t.Errorf("a class alone has %d tables", len(alone))
 	}
 }

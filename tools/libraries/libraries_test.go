@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -76,39 +75,6 @@ func TestTheTableOfLocks(t *testing.T) {
 	}
 	if l, err := named(all, "redsync"); err != nil || len(l) != 1 || l[0].Command != "store/locks/redsync" {
 		t.Errorf("redsync is %+v, %v", l, err)
-	}
-}
-
-// An adapter has at most 80 lines, so that a reader sees how the library is used. Each one is tried.
-func TestAdaptersAreShort(t *testing.T) {
-	const most = 80
-	commands := ""
-	for _, l := range locks(t) {
-		commands += l.Command + "\n"
-	}
-	var adapters []string
-	for _, pattern := range []string{"go/*/main.go", "java/*.java", "python/*.py", "node/*.js"} {
-		files, _ := filepath.Glob("examples/locks/" + pattern)
-		if len(files) == 0 {
-			t.Errorf("no adapter is %s", pattern)
-		}
-		adapters = append(adapters, files...)
-	}
-	for _, file := range adapters {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n := strings.Count(string(text), "\n"); n > most {
-			t.Errorf("%s has %d lines, and %d are allowed", file, n, most)
-		}
-		name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
-		if name == "main" {
-			name = filepath.Base(filepath.Dir(file))
-		}
-		if !strings.Contains(commands, name) {
-			t.Errorf("%s is tried by no lock of the table", file)
-		}
 	}
 }
 

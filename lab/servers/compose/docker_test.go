@@ -111,19 +111,6 @@ func TestChangedSettingsGoBeforeTheFiles(t *testing.T) {
 	}
 }
 
-// A user's own setting in .env is no change of the checkout. Docker reads .env by itself.
-func TestSettingsOfOnesOwnGoBeforeTheDefaults(t *testing.T) {
-	dir := small(t, "TOPOLOGY=single")
-	text := []byte("COMPOSE_PROJECT_NAME=mine\nWEB_PORT=7005\nTOPOLOGY=cluster\n")
-	if err := os.WriteFile(filepath.Join(dir, ".env"), text, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	p := load(t, dir, "")
-	if p.Files.Name != "mine" || p.Published("web") != "127.0.0.1:7005" || p.Topology != "cluster" {
-		t.Errorf("%s over %s publishes web at %s", p.Files.Name, p.Topology, p.Published("web"))
-	}
-}
-
 func TestWhatDockerSaysIsShownAndItsLastLineIsTheError(t *testing.T) {
 	p := load(t, small(t, ""), "")
 	fakeDocker(t, `echo 'Container small-web-1 Starting'; echo 'warning: old file' >&2; printf 'no space left on device\n\n' >&2; exit 17`)

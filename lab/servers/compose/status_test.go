@@ -45,7 +45,6 @@ func TestTheLabThatRunsIsFound(t *testing.T) {
 		services   []string
 		told, want string // topology, backends, instances; and whether Prometheus runs
 	}{
-		{[]string{"app-1", "redis-1"}, "sentinel 0 2", "sentinel 0 2 0"},
 		{[]string{"app-2", "prometheus"}, "cluster 1 12", "cluster 1 12 1"},
 		{[]string{"redis-1", "nginx"}, "- - -", "master-slave 0 2 0"}, // no instance: the settings
 		{nil, "- - -", ""},
