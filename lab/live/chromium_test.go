@@ -215,8 +215,10 @@ func TestAClassInChromium(t *testing.T) {
 			t.Error("the projector has the guesses before the trainer shows them")
 		}
 		all(path+"/answer", "choice")
-		for _, of := range []*chrome.Browser{b.phone, b.laptop} { // the drawing moves the buttons when it arrives after them
+		for _, of := range []*chrome.Browser{b.phone, b.laptop} {
 			of.Do(chromedp.WaitVisible(".views"), chromedp.WaitVisible(".after button:enabled"))
+			// A person scrolls to a button that the bar at the bottom covers.
+			chrome.Ask[bool](of, `document.querySelector(".after button").scrollIntoView({ block: "center", behavior: "instant" }) === undefined`)
 			of.Do(chromedp.Click(".after li:first-child button"))
 		}
 		b.trainer.Do(chromedp.WaitVisible(`//p[contains(., "60 of 60 have answered")]`))

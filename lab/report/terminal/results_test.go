@@ -11,7 +11,6 @@ import (
 	"locklab/lab"
 	"locklab/lab/burst"
 	"locklab/lab/burst/check"
-	"locklab/lab/history"
 	"locklab/versions"
 )
 
@@ -91,31 +90,6 @@ func TestResultsSayWhy(t *testing.T) {
 	text := Results(&lab.Results{Runs: runs}, Screen{})
 	if !strings.Contains(text, "L98-lost: unexpected: one update is lost\n") || strings.Contains(text, "L99-kept: as predicted:") {
 		t.Errorf("the reasons are wrong in\n%s", text)
-	}
-}
-
-// An empty line stands before the next table, whether a counterexample or a reason is the last that explains a run. Of several runs those
-// as predicted are not explained.
-func TestAnEmptyLineEndsTheReasons(t *testing.T) {
-	run := func(j lab.Judgement) lab.Result {
-		return lab.Result{Saved: lab.Saved{Judgement: j}}
-	}
-	shown := lab.VariantJudgement{Name: "DEL", Violation: &history.Violation{What: "one update is lost"}}
-	counterexample := run(lab.Judgement{
-		Experiment: "L99", Verdict: lab.AsExpected, Variants: []lab.VariantJudgement{shown},
-	})
-	for name, runs := range map[string][]lab.Result{
-		"a reason":         {run(lab.Judgement{Experiment: "L98", Why: "no server"})},
-		"a counterexample": {counterexample},
-	} {
-		if text := evidence(runs, Screen{}); !strings.HasSuffix(text, "\n\n") || strings.HasSuffix(text, "\n\n\n") {
-			t.Errorf("%s: it ends with %q", name, text[max(0, len(text)-10):])
-		}
-	}
-	for _, runs := range [][]lab.Result{nil, {counterexample, counterexample}} {
-		if text := evidence(runs, Screen{}); text != "" {
-			t.Errorf("%d runs as predicted are explained by %q", len(runs), text)
-		}
 	}
 }
 
