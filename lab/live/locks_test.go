@@ -38,15 +38,6 @@ func TestTheExerciseHasANextStep(t *testing.T) {
 		}
 		held = append(held, step.Rows...)
 	}
-	inconclusive := &scorecard.Scorecard{Name: "my lock", Rows: rows(held...)}
-	for i, row := range inconclusive.Rows {
-		if row.ID[:3] == scorecard.Exercise[2].Rows[0] {
-			inconclusive.Rows[i].State = scorecard.Inconclusive
-		}
-	}
-	if l := lockOf(inconclusive); len(l.Again) != 1 || l.Again[0] != scorecard.Exercise[2].Rows[0] {
-		t.Errorf("with an inconclusive row: %+v", l)
-	}
 	if l := lockOf(&scorecard.Scorecard{Name: "my lock", Rows: rows(held...)}); !l.Done || l.Step != nil {
 		t.Errorf("after all steps: %+v", l)
 	}
