@@ -65,8 +65,8 @@ func plan(users string, versions ...string) url.Values {
 	return url.Values{"users": {users}, "drivers": {"4"}, "version": versions}
 }
 
-// A burst of one's own, on instances of the app, shows the counter of each instance while it runs, then what each version left, and the session's history. Two tabs
-// see the same. Each instance has exactly half of the answers, although the page looks on.
+// A burst of one's own, on instances of the app, shows the counter of each instance while it runs, then what each version left, and the
+// session's history. Two tabs see the same. Each instance has exactly half of the answers, although the page looks on.
 func TestABurstOfOnesOwn(t *testing.T) {
 	t.Parallel()
 	testenv.Slow(t)

@@ -87,7 +87,9 @@ func TestLocksThatWereTried(t *testing.T) {
 	if newest < 0 || oldest < newest || strings.Contains(body, "T01-a") || !strings.Contains(body, "unexpected end of JSON") {
 		t.Errorf("the page is %s", body)
 	}
-	for _, says := range []string{"1 holds · 1 violated", "<b>T02-b</b>, violated: a promise", "Earlier runs: 1", "<code>node my lock.js</code>"} {
+	for _, says := range []string{
+		"1 holds · 1 violated", "<b>T02-b</b>, violated: a promise", "Earlier runs: 1", "<code>node my lock.js</code>",
+	} {
 		if !strings.Contains(body, says) {
 			t.Errorf("no %q in %s", says, body)
 		}

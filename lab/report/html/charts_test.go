@@ -231,6 +231,7 @@ func TestFinalsArePlotted(t *testing.T) {
 	if err := Finals(&text, runs, "v1", []int64{20, 0}); err != nil {
 		t.Fatal(err)
 	}
-	wants(t, text.String(), "<td>300 of 600, 5 of 20</td><td>34 of 666</td><td>0 of 20, 20 of 20</td>", "<td>601 of 600</td><td>–</td><td>–</td>")
+	wants(t, text.String(),
+		"<td>300 of 600, 5 of 20</td><td>34 of 666</td><td>0 of 20, 20 of 20</td>", "<td>601 of 600</td><td>–</td><td>–</td>")
 	lacks(t, text.String(), "v2") // it has no run
 }
