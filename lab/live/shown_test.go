@@ -15,23 +15,6 @@ import (
 	"locklab/lab/testenv"
 )
 
-// A part whose text comes back is sent again: a run that is stopped twice is told twice. A participant whose guess is open does not keep
-// the drawing.
-func TestARunThatIsStoppedTwiceIsToldTwice(t *testing.T) {
-	t.Parallel()
-	cfg := config(t.TempDir(), paused("X1-first", nil))
-	cfg.Class = &Class{Token: token, Address: "lab.example:8070"}
-	s, base := serve(t, cfg)
-	leads, look := trains(t, base), looksAs(t, joined(t, base, "Ana"), base, "run-X1-first")
-	for range 2 {
-		send(t, leads, http.MethodPost, base+"/ui/experiments/X1/run", nil, nil)
-		look.until("run-X1-first", "Running now")
-		send(t, leads, http.MethodPost, base+"/ui/experiments/X1/stop", nil, nil)
-		look.until("run-X1-first", "The run was stopped")
-		testenv.Eventually(t, "it has ended", func() bool { return !s.isBusy("run-X1-first") })
-	}
-}
-
 // A run that does not show what it should asks nothing afterwards, and scores nobody. The first one that does is scored, although the
 // answers of the other one were shown.
 func TestARunThatShowsNothingScoresNobody(t *testing.T) {
@@ -68,9 +51,6 @@ func TestARunThatShowsNothingScoresNobody(t *testing.T) {
 	if places := s.class.Places(""); places[0].All != 0 {
 		t.Errorf("it scores %+v", places)
 	}
-	if _, end := send(t, ana, http.MethodGet, base+"/ui/story", nil, nil); !strings.Contains(end, "the run did not show it") {
-		t.Error("the end of the story does not say that the run showed nothing")
-	}
 	send(t, leads, http.MethodPost, base+"/ui/story/3/again", nil, nil)
 	fails.Store(false)
 	play()
@@ -106,11 +86,8 @@ func TestAnAnswerAfterTheRun(t *testing.T) {
 		return s.viewerOf(request)
 	}
 	buttons := s.board.get("scene-3-after", of(ana))
-	if strings.Contains(buttons, "<fieldset disabled>") || !strings.Contains(buttons, `id="after-0"`) {
-		t.Errorf("Ana cannot answer: %s", buttons)
-	}
-	if !strings.Contains(s.board.get("scene-3-after", viewer{}), "<fieldset disabled>") {
-		t.Error("a visitor can press an answer")
+	if strings.Contains(buttons, "<fieldset disabled>") || !strings.Contains(s.board.get("scene-3-after", viewer{}), "<fieldset disabled>") {
+		t.Errorf("Ana cannot answer, or a visitor can: %s", buttons)
 	}
 	send(t, ben, http.MethodPost, base+"/ui/story/3/answer", url.Values{"choice": {"1"}}, nil)
 	if after := s.board.get("scene-3-after", of(ana)); after != buttons {

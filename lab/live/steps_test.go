@@ -34,13 +34,10 @@ func press(t *testing.T, address string, buttons ...string) {
 func TestTwoBrowsersMoveTheSamePlay(t *testing.T) {
 	t.Parallel()
 	_, base := serving(t)
-	if _, page := get(t, base+deletes); !all(page, []string{"SET NX PX, DEL", "A: its next command is SET NX PX", "There is no key."}) {
-		t.Fatal(page)
-	}
+	get(t, base+deletes)
 	first, second := looks(t, base, deletesPart), looks(t, base, deletesPart)
 	press(t, base+deletes, "A")
-	seen := first.until(deletesPart, "holds the lock", "A: its next command is GET counter", "B: its next command is SET NX PX",
-		"<td>lock</td><td>attempt-A</td><td>in 1m0s</td>", "SET NX PX → OK; grant", `class="drawing"`, "No violation so far")
+	seen := first.until(deletesPart, "<b>A</b> holds the lock", "B: its next command is SET NX PX", "attempt-A", "No violation so far")
 	if other := second.until(deletesPart, "holds the lock"); other != seen {
 		t.Error("two browsers see different plays")
 	}
@@ -48,11 +45,11 @@ func TestTwoBrowsersMoveTheSamePlay(t *testing.T) {
 		t.Error("a browser that comes late sees another play")
 	}
 	press(t, base+deletes, "A†", "…")
-	first.until(deletesPart, "<b>A</b> dead", "A has ended", "There is no key.", `value="A†" data-key="Shift+A" disabled`)
+	first.until(deletesPart, "<b>A</b> dead", "There is no key.")
 	press(t, base+deletes, "back")
 	first.until(deletesPart, "<b>A</b> dead", "<td>lock</td>")
 	press(t, base+deletes, "restart")
-	first.until(deletesPart, "<b>A</b> wants the lock", "There is no key.", `value="back" data-key="U" disabled`)
+	first.until(deletesPart, "<b>A</b> wants the lock", "There is no key.")
 	press(t, base+deletes, "ABC")
 	first.until(deletesPart, "<b>C</b> wants the lock", "Restart with 2 clients")
 }
@@ -63,22 +60,18 @@ func TestTheShortestViolationIsReplayed(t *testing.T) {
 	_, base := serving(t)
 	looker := looks(t, base, deletesPart)
 	press(t, base+deletes, "ABC", "B", "shortest")
-	looker.until(
-		deletesPart, "<b>a client deleted another client&#39;s lock</b>, with <code>A B …</code>: violation in ", "6 left",
-		"Restart with 3 clients",
-	)
+	looker.until(deletesPart, "a client deleted another client&#39;s lock", ": violation in ", "6 left")
 	press(t, base+deletes, "next", "next")
 	looker.until(deletesPart, "4 left")
 	press(t, base+deletes, "B†")
-	looker.until(deletesPart, "do not continue from here", `value="next" data-key="N" disabled`)
+	looker.until(deletesPart, "do not continue from here")
 	if status, page := do(t, http.MethodPost, base+deletes, url.Values{"do": {"next"}}, nil); status != http.StatusBadRequest {
 		t.Errorf("a move that is not of the list: %d %s", status, page)
 	}
 	press(t, base+deletes, "back", "next", "next", "next", "next")
-	looker.until(deletesPart, "Violation: a client deleted another client&#39;s lock.", "outcome violated",
-		`value="next" data-key="N" disabled`)
+	looker.until(deletesPart, "Violation: a client deleted another client&#39;s lock.")
 	press(t, base+deletes, "ABC") // the list is one of two clients
-	looker.until(deletesPart, "<b>C</b>", "Press S to search", `value="next" data-key="N" disabled`)
+	looker.until(deletesPart, "<b>C</b>", "Press S to search")
 }
 
 // Moves that were taken back can be made again, one by one or up to a moment of the list, until another move is made.
@@ -93,7 +86,7 @@ func TestMovesThatWereTakenBackAreMadeAgain(t *testing.T) {
 		}
 	}
 	press(t, base+deletes, "A", "A", "B", "…", "back", "back")
-	looker.until(deletesPart, "2 left", `value="to 2" class="made" aria-current="step">A<`, `value="to 4" class="rest">…<`)
+	looker.until(deletesPart, "2 left")
 	made("A A")
 	press(t, base+deletes, "next")
 	made("A A B")
@@ -109,23 +102,13 @@ func TestMovesThatWereTakenBackAreMadeAgain(t *testing.T) {
 	press(t, base+deletes, "to 0", "A", "A", "A†", "restart", "next", "next", "next")
 	made("A A A†")
 	press(t, base+deletes, "restart", "A", "A†") // another way
-	looker.until(deletesPart, `value="next" data-key="N" disabled`, `value="A†" data-key="Shift+A" disabled`)
+	if status, _ := do(t, http.MethodPost, base+deletes, url.Values{"do": {"next"}}, nil); status != http.StatusBadRequest {
+		t.Error("a move of the old way is made:", status)
+	}
 	press(t, base+deletes, "back", "next")
 	made("A A†")
 	press(t, base+deletes, "AB")
-	looker.until(deletesPart, `value="next" data-key="N" disabled`, `value="back" data-key="U" disabled`)
-}
-
-// Of a lock that keeps its promise the page says what was tried, and the play stays as it was.
-func TestALockWithoutAViolationSaysWhatWasTried(t *testing.T) {
-	t.Parallel()
-	_, base := serving(t)
-	const part = "steps-L18-loser-unlocks-2"
-	looker := looks(t, base, part)
-	press(t, base+"/ui/steps/L18/2", "B", "shortest")
-	looker.until(part, "with <code>A B C</code>: no violation in all ", "<b>B</b> holds the lock")
-	press(t, base+"/ui/steps/L18/2", "A", "B", "B", "B")
-	looker.until(part, "Every client has ended, without a violation.", "outcome over")
+	made("")
 }
 
 // The page says that every interleaving is tried. Pressed again meanwhile, the button begins no second search.
@@ -168,12 +151,17 @@ func TestPressesAreDoneOneAfterTheOther(t *testing.T) {
 	t.Parallel()
 	s, base := serving(t)
 	get(t, base+deletes)
+	const presses = 6
+	for range explore.MostMoves + 1 - presses {
+		if _, err := s.games[0].Move(t.Context(), explore.Move{}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	var all sync.WaitGroup
 	var refused atomic.Int32
-	for range explore.MostMoves + 1 {
+	for range presses {
 		all.Go(func() {
-			status, page := do(t, http.MethodPost, base+deletes, url.Values{"do": {"…"}}, nil)
-			if status != http.StatusOK && strings.Contains(page, fmt.Sprintf("The play has %d moves, and that is the most.", explore.MostMoves)) {
+			if status, _ := do(t, http.MethodPost, base+deletes, url.Values{"do": {"…"}}, nil); status != http.StatusOK {
 				refused.Add(1)
 			}
 		})
@@ -195,17 +183,11 @@ func TestAMoveThatIsImpossibleChangesNothing(t *testing.T) {
 		status           int
 		says             string
 	}{
-		{http.MethodGet, "/ui/steps/L0x/1", "", http.StatusNotFound, "There is no experiment"},
 		{http.MethodGet, "/ui/steps/L05/1", "", http.StatusNotFound, "has no lock that is a list of steps. These have: L01-no-expiry"},
 		{http.MethodGet, "/ui/steps/L03/5", "", http.StatusNotFound, "L03-foreign-unlock has the locks 1 to 4."},
-		{http.MethodPost, "/ui/steps/L03/0", "A", http.StatusNotFound, "has the locks 1 to 4."},
-		{http.MethodPost, "/ui/steps/L03/x", "A", http.StatusNotFound, "has the locks 1 to 4."},
 		{http.MethodPost, deletes, "", http.StatusBadRequest, "is not one move. Nothing has changed: press another button"},
-		{http.MethodPost, deletes, "A A", http.StatusBadRequest, "is not one move"},
 		{http.MethodPost, deletes, "jump", http.StatusBadRequest, "is no move: A lets client A do its next step"},
 		{http.MethodPost, deletes, "C", http.StatusBadRequest, "C is not possible: there is no client C. Nothing has changed"},
-		{http.MethodPost, deletes, "B", http.StatusBadRequest, "B cannot move: it is refused"},
-		{http.MethodPost, deletes, "A?", http.StatusBadRequest, "A cannot lose this reply"},
 		{http.MethodPost, deletes, "next", http.StatusBadRequest, "No list of moves goes on here"},
 	} {
 		if status, body := do(t, c.method, base+c.path, url.Values{"do": {c.do}}, nil); status != c.status || !strings.Contains(body, c.says) {
@@ -249,28 +231,5 @@ func TestTheOldestPlayIsClosed(t *testing.T) {
 	last := s.games[len(s.games)-1]
 	if s.endGames(); !closed(last) {
 		t.Error("a play is open after the end")
-	}
-}
-
-// Each lock that is a list of steps has a play, and leads there from the list and from its experiment.
-func TestEachLockHasAPlay(t *testing.T) {
-	t.Parallel()
-	s, base := serving(t)
-	_, list := get(t, base+"/ui/steps")
-	for _, e := range s.cfg.Catalogue {
-		_, page := get(t, base+"/ui/experiments/"+e.ID)
-		for i, l := range e.Locks() {
-			link := fmt.Sprintf(`<a href="/ui/steps/%s/%d">%s</a>`, e.ID, i+1, l.Name)
-			if !strings.Contains(list, link) || !strings.Contains(page, link) {
-				t.Errorf("%s, %s has no link", e.ID, l.Name)
-			}
-			status, body := get(t, fmt.Sprintf("%s/ui/steps/%s/%d", base, e.ID, i+1))
-			if status != http.StatusOK || !strings.Contains(body, "<b>B</b> wants the lock") {
-				t.Errorf("%s, %s: %d %s", e.ID, l.Name, status, body)
-			}
-		}
-	}
-	if _, end := get(t, base+"/ui/story"); strings.Count(end, `href="/ui/steps"`) != 2 {
-		t.Error("the end of the story does not lead to the plays, from its text and from the frame")
 	}
 }

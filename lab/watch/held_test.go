@@ -13,7 +13,6 @@ import (
 	"locklab/lab/testenv"
 	"locklab/lab/testenv/testlocks"
 	"locklab/lab/watch"
-	"locklab/topology"
 	"locklab/versions"
 )
 
@@ -97,22 +96,5 @@ func (s *silentServer) ProcessPipelineHook(next redis.ProcessPipelineHook) redis
 			return io.EOF
 		}
 		return next(ctx, cmds)
-	}
-}
-
-// A server of a cluster counts the listeners of its sharded channels.
-func TestLocksOfAClusterAreListed(t *testing.T) {
-	t.Parallel()
-	ctx, started := testenv.Context(t), testenv.Topology(t, string(topology.Cluster))
-	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: started.Addrs})
-	defer cluster.Close()
-	lock := testlocks.Open(t, versions.NameRedis, versions.Backends{Redis: cluster})
-	defer testlocks.Released(t, testlocks.Granted(t, lock, "lock:pview"))
-	waits := cluster.SSubscribe(ctx, "redisson_lock__channel:{lock:pview}")
-	defer waits.Close()
-	testlocks.Must(waits.Receive(ctx))(t)
-	held, err := watch.Locks(ctx, testlocks.Must(cluster.MasterForKey(ctx, "lock:pview"))(t), true)
-	if err != nil || len(held) != 1 || held[0].Key != "lock:pview" || held[0].Listeners < 1 {
-		t.Errorf("the list is %+v (%v)", held, err)
 	}
 }

@@ -101,8 +101,17 @@ func TestTheSentinelsReplaceAMasterThatIsCutOff(t *testing.T) {
 	if later := s.Changes(time.Now()); len(later) > 0 {
 		t.Errorf("later there are %v", later)
 	}
+	// A promoted replica that starts again stays the master, or another one replaces it. With its first settings it would follow its own
+	// replica, and no server would be the master.
+	do(t, s, p.Redis[promoted].Name, Restart)
+	look(t, s, "one is the master of all others", func(p Picture) bool {
+		i := slices.IndexFunc(p.Redis, func(b Box) bool { return b.Role == "master" })
+		return i >= 0 && !slices.ContainsFunc(p.Redis, func(b Box) bool {
+			return b.Name != p.Redis[i].Name && (!b.Linked || b.Follows != p.Redis[i].Name)
+		})
+	})
 	do(t, s, "master", Kill)
-	if b := firstMaster(t, s.Look(t.Context())); b.Role != "" || b.Was != replica {
+	if b := firstMaster(t, s.Look(t.Context())); b.Role != "" || b.Was == "" {
 		t.Errorf("after its end it was a %q, and says %q", b.Was, b.Role)
 	}
 }
@@ -116,31 +125,6 @@ func TestAReplicaStartsAgain(t *testing.T) {
 	do(t, s, "replica-1", Restart)
 	look(t, s, "it is a replica", func(p Picture) bool {
 		return p.Redis[1].Name == "replica-1" && p.Redis[1].Linked && p.Redis[1].Follows == "master"
-	})
-}
-
-// A promoted replica starts again as the master, or another one replaces it. A replica with its first settings would follow its own
-// replica, and no server would be the master.
-func TestAPromotedReplicaStartsAgain(t *testing.T) {
-	t.Parallel()
-	testenv.Slow(t)
-	testenv.Needs(t, testenv.RedisServer)
-	s, _ := started(t, "sentinel", false, true)
-	do(t, s, "master", Kill)
-	isMaster := func(b Box) bool { return b.Role == "master" }
-	p := look(t, s, "another master is named", func(p Picture) bool {
-		i := slices.IndexFunc(p.Redis, isMaster)
-		return i > 0 && !slices.ContainsFunc(p.Sentinels, func(b Box) bool { return b.Names != p.Redis[i].Name })
-	})
-	do(t, s, "master", Restart)
-	look(t, s, "the first master is a replica", func(p Picture) bool { return firstMaster(t, p).Linked })
-	do(t, s, p.Redis[slices.IndexFunc(p.Redis, isMaster)].Name, Restart)
-	look(t, s, "one is the master of all others", func(p Picture) bool {
-		i := slices.IndexFunc(p.Redis, isMaster)
-		follow := func(b Box) bool {
-			return i >= 0 && (b.Name == p.Redis[i].Name || b.Linked && b.Follows == p.Redis[i].Name)
-		}
-		return !slices.ContainsFunc(p.Redis, func(b Box) bool { return !follow(b) })
 	})
 }
 
@@ -205,6 +189,7 @@ func TestAServerThatEndedIsRemembered(t *testing.T) {
 	}
 }
 
+// The masters of a cluster have their slots, and the lock with those who wait for it, which a cluster counts by sharded channels.
 func TestMastersOfAClusterSayTheirSlots(t *testing.T) {
 	t.Parallel()
 	testenv.Slow(t)
@@ -216,6 +201,11 @@ func TestMastersOfAClusterSayTheirSlots(t *testing.T) {
 	}
 	defer conn.Close()
 	holds(t, conn)
+	waits := conn.Master.SSubscribe(t.Context(), "redisson_lock__channel:{lock:pview}")
+	defer waits.Close()
+	if _, err := waits.Receive(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	p := s.Look(t.Context())
 	if p.Redis[0].Slots != "0-5460" || p.Redis[2].Slots != "10922-16383" || p.Redis[3].Slots != "" {
 		t.Errorf("%+v", p.Redis)
@@ -224,7 +214,7 @@ func TestMastersOfAClusterSayTheirSlots(t *testing.T) {
 	for _, b := range p.Redis {
 		locks = append(locks, b.Locks...)
 	}
-	if len(locks) != 1 || locks[0].Key != "lock:pview" || locks[0].Token == 0 {
+	if len(locks) != 1 || locks[0].Key != "lock:pview" || locks[0].Token == 0 || locks[0].Listeners < 1 {
 		t.Errorf("the locks are %+v", locks)
 	}
 	if _, err := s.Do(t.Context(), "cluster-1", Cut); !errors.Is(err, ErrImpossible) {
@@ -251,17 +241,17 @@ func TestFaultsOfOneServer(t *testing.T) {
 	testenv.Engines(t, func(t *testing.T, real bool) {
 		s, _ := started(t, "single", true, real)
 		const name = "redis-1"
-		if b := s.Look(t.Context()).Redis[0]; b.State != Runs || (b.Role == "master") != real {
-			t.Errorf("%+v", b)
+		is := func(then State) { // a busy machine may not answer in the time of one look
+			t.Helper()
+			look(t, s, "it "+string(then), func(p Picture) bool { return p.Redis[0].State == then })
 		}
+		look(t, s, "it runs", func(p Picture) bool { return p.Redis[0].State == Runs && (p.Redis[0].Role == "master") == real })
 		for _, c := range []struct {
 			what string
 			then State
 		}{{Pause, Paused}, {Resume, Runs}, {Cut, IsCut}, {Mend, Runs}, {Kill, Ended}, {Restart, Runs}, {Pause, Paused}, {Restart, Runs}} {
 			do(t, s, name, c.what)
-			if b := s.Look(t.Context()).Redis[0]; b.State != c.then {
-				t.Errorf("after %s it %s", c.what, b.State)
-			}
+			is(c.then)
 		}
 		before := len(s.Newest(100))
 		for _, c := range []struct {
@@ -278,7 +268,7 @@ func TestFaultsOfOneServer(t *testing.T) {
 				t.Errorf("%s %s: %v", c.what, c.name, err)
 			}
 		}
-		if len(s.Newest(100)) != before || s.Look(t.Context()).Redis[0].State != Runs {
+		if is(Runs); len(s.Newest(100)) != before {
 			t.Error("an impossible fault has changed something")
 		}
 	})

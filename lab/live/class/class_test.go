@@ -144,6 +144,10 @@ func TestWhoMayJoinAndGuess(t *testing.T) {
 	if !errors.Is(often, ErrOften) {
 		t.Errorf("a participant guesses as often as a program can: %v", often)
 	}
+	other, _ := p.Of("3")
+	if err := p.MayGuess(other.ID); err != nil {
+		t.Errorf("the guesses of one participant are counted as another's: %v", err)
+	}
 }
 
 // A full class says so, and what to do. A name is taken back all the same.

@@ -122,7 +122,7 @@ func TestCurve(t *testing.T) {
 		t.Errorf("%+v", c.Marks)
 	}
 	wants(t, c.Says, "sleep 10 ms: 20.7 commands, 3.08 ms until the next holder.", "message: 4.7 commands")
-	wants(t, render(t, swept()), `class="curve"`, ">100 ms</text>", ">message</text>", "better in both than: message")
+	wants(t, render(t, swept()), ">100 ms</text>", ">message</text>", "better in both than: message")
 	svg, err := CurveSVG(swept())
 	again, _ := CurveSVG(swept())
 	if err != nil || string(svg) != string(again) {
@@ -163,22 +163,6 @@ func left(users int, of map[string]int64) *burst.Results {
 	return r
 }
 
-// The plot of final values has each run at its part of what it is without a loss, so that runs with different users compare. A value above
-// is at the end of the scale. A reader without the picture gets the same as a table.
-func TestFinalsArePlotted(t *testing.T) {
-	var text strings.Builder
-	runs := []*burst.Results{left(600, map[string]int64{"v1": 300, "v3": 601}), left(20, map[string]int64{"v1": 5})}
-	if err := Finals(&text, runs, "v1", []int64{20, 0}); err != nil {
-		t.Fatal(err)
-	}
-	wants(t, text.String(),
-		`class="earlier" d="M`+circle(280, 34, 4.5)[1:], `class="newest" d="M`+circle(155, 34, 5)[1:], `class="earlier" d="`+circle(530, 80, 4.5),
-		`class="article" d="M48.5 `, `class="guess" d="M30 `, `class="guess" d="M530 `,
-		"<td>300 of 600, 5 of 20</td><td>34 of 666</td><td>0 of 20, 20 of 20</td>", "<td>601 of 600</td><td>–</td><td>–</td>",
-	)
-	lacks(t, text.String(), "v2") // it has no run
-}
-
 // rated draws seconds of a load.
 func rated(t *testing.T, of burst.Rates, room int, moments ...Moment) string {
 	t.Helper()
@@ -196,15 +180,11 @@ func ratesOf() burst.Rates {
 	}}
 }
 
-// The plot has a bar for each second: its failures stand on its confirmed answers, and the newest is at the right edge. Below it are the
-// waits, from the median to the longest, and the losses. One failure beside thousands of answers is seen.
+// The plot has a bar for each second with an answer: its failures stand on its confirmed answers. One failure beside thousands of answers
+// is seen.
 func TestRatesAreDrawn(t *testing.T) {
 	text := rated(t, ratesOf(), 60)
-	wants(t, text,
-		"the highest bar is 40", "so far 4", ">10 s</text>", "Failed so far: 30. Lost so far: 4.",
-		`class="amount" d="M450.7 134h6.1v-16h-6.1z"`, `class="wait" d="M453.8 216V192"`, `class="failed" d="M464.9 118h6.1v-48h-6.1z"`,
-		`class="amount" d="M464.9 134h6.1v-16h-6.1z"`, `class="failed" d="M464.9 262h6.1v-24h-6.1z"`,
-	)
+	wants(t, text, "the highest bar is 40", "so far 4", ">10 s</text>", "Failed so far: 30. Lost so far: 4.")
 	if n := strings.Count(text, `class="amount"`) + strings.Count(text, `class="failed"`); n != 4 {
 		t.Errorf("%d bars; a second without an answer has none", n)
 	}
@@ -212,28 +192,20 @@ func TestRatesAreDrawn(t *testing.T) {
 	if n := strings.Count(small, `v-1h`); n != 3 {
 		t.Errorf("%d of 3 are seen in\n%s", n, small)
 	}
-	long := rated(t, burst.Rates{Seconds: make([]burst.Second, 180)}, 180)
-	if n := strings.Count(long, `class="time"`); n != 6 || strings.Contains(long, "180 s</text>") {
-		t.Errorf("%d times, and the one at the edge, in\n%s", n, long)
-	}
 }
 
-// A change of the servers is a line at its moment. One that is older than the plot is left out. One of the second that goes on stands at
-// the edge. No text covers another or leaves the picture: without a free row it is left out.
+// A change of the servers is a line at its moment. One that is older than the plot is left out, and so is a text without a free row.
 func TestMomentsOfALoadAreDrawn(t *testing.T) {
 	text := rated(t, ratesOf(), 60, Moment{time.Second, "kill early"}, Moment{7500 * time.Millisecond, "kill master"},
 		Moment{8 * time.Second, "replica-1 is a master"}, Moment{time.Minute, "<now>"}, Moment{time.Minute, "no room"})
-	wants(t, text,
-		`<text class="moment before" x="450.3" y="14">kill master</text>`, `<path class="moment-line" d="M454.3 14V262"/>`,
-		`<text class="moment before" x="453.8" y="29">replica-1 is a master</text>`, `x="468" y="44">&lt;now&gt;<`,
-	)
+	wants(t, text, ">kill master</text>", ">replica-1 is a master</text>", ">&lt;now&gt;<")
 	lacks(t, text, "kill early", "no room")
 	if n := strings.Count(text, "moment-line"); n != 4 {
 		t.Errorf("%d moments have a line", n)
 	}
 }
 
-// A line goes through each cell once, however many writes there are. Each instance has a line of the largest values that it wrote.
+// A line goes through each cell once, however many writes there are.
 func TestAClimbIsDrawn(t *testing.T) {
 	climb := func(users int, all ...Written) string {
 		var text strings.Builder
@@ -242,13 +214,24 @@ func TestAClimbIsDrawn(t *testing.T) {
 		}
 		return text.String()
 	}
-	wants(t, climb(4, Written{0, 1}, Written{1, 3}, Written{0, 1}, Written{1, 2}),
-		`class="wrote-0" d="M30 60L90 60"`, `class="wrote-1" d="M60 20L120 20"`, "4 views of 4 confirmed, and the largest value is 3")
+	wants(t, climb(4, Written{0, 1}, Written{1, 3}, Written{0, 1}, Written{1, 2}), "4 views of 4 confirmed, and the largest value is 3")
 	var all []Written
 	for i := range 10_000 { // two instances that lose nothing
 		all = append(all, Written{i % 2, int64(i + 1)})
 	}
-	if n := strings.Count(climb(len(all), all...), "L"); n > 500 {
+	if n := strings.Count(climb(len(all), all...), "L"); n > 500 || n == 0 {
 		t.Errorf("10000 writes make %d points", n)
 	}
+}
+
+// The plot of final values has each run, so that runs with different users compare. A reader without the picture gets the same as a table.
+func TestFinalsArePlotted(t *testing.T) {
+	var text strings.Builder
+	runs := []*burst.Results{left(600, map[string]int64{"v1": 300, "v3": 601}), left(20, map[string]int64{"v1": 5})}
+	if err := Finals(&text, runs, "v1", []int64{20, 0}); err != nil {
+		t.Fatal(err)
+	}
+	wants(t, text.String(),
+		"<td>300 of 600, 5 of 20</td><td>34 of 666</td><td>0 of 20, 20 of 20</td>", "<td>601 of 600</td><td>–</td><td>–</td>")
+	lacks(t, text.String(), "v2") // it has no run
 }

@@ -20,11 +20,20 @@ import (
 	"locklab/lab/testenv/chrome"
 )
 
-var screens = []chrome.View{
-	{Name: "1280-light", Width: 1280, Scheme: "light"},
-	{Name: "360-light", Width: 360, Scheme: "light"},
-	{Name: "1280-dark", Width: 1280, Scheme: "dark"},
-	{Name: "360-dark", Width: 360, Scheme: "dark"},
+// saved writes pages where a browser finds them: some runs, and a lab.
+func saved(t *testing.T) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	paused := entry(t, "L05-lease-overrun")
+	for name, e := range map[string]lab.Saved{"L05": paused, "measures": measuring()} {
+		chrome.Keep(t, dir, name+".html", []byte(render(t, e)))
+	}
+	var whole bytes.Buffer
+	if err := Lab(&whole, "", []lab.Saved{paused, made(history.Counter, views(666, 19)...), failover()}); err != nil {
+		t.Fatal(err)
+	}
+	chrome.Keep(t, dir, "lab.html", whole.Bytes())
+	return dir
 }
 
 // open loads a file on a screen, and checks that nothing but it was asked for and nothing went wrong.
@@ -40,96 +49,32 @@ func calm(b *chrome.Browser, file string) {
 	b.Calm(func(url string) bool { return url == "file://"+file })
 }
 
-// saved writes pages where a browser finds them: some runs, and the lab.
-func saved(t *testing.T) (dir string) {
-	t.Helper()
-	dir = t.TempDir()
-	burst := made(history.Counter, views(666, 19)...)
-	for name, e := range map[string]lab.Saved{
-		"L05": entry(t, "L05-lease-overrun"), "L03": entry(t, "L03-foreign-unlock"), "burst": burst, "faults": failover(),
-		"measures": measuring(),
-	} {
-		chrome.Keep(t, dir, name+".html", []byte(render(t, e)))
-	}
-	var whole bytes.Buffer
-	if err := Lab(&whole, "", append(runEverything(), burst, failover())); err != nil {
-		t.Fatal(err)
-	}
-	chrome.Keep(t, dir, "lab.html", whole.Bytes())
-	return dir
-}
-
+// A report fits a wide screen and a phone, light and dark, and shows its verdict. The red overlap is in the variant with the violation, and
+// not in the control.
 func TestInChromium(t *testing.T) {
 	testenv.Slow(t)
 	dir, b := saved(t), chrome.New(t)
-	files, err := filepath.Glob(filepath.Join(dir, "*.html"))
-	if err != nil || len(files) < 6 {
-		t.Fatal(files, err)
-	}
-	for _, file := range files {
-		for _, v := range screens {
-			t.Run(filepath.Base(file)+" "+v.Name, func(t *testing.T) {
-				defer func(outer *testing.T) { b.T = outer }(b.T)
-				b.T = t
-				open(b, file, v)
-				if over := chrome.Ask[int](b, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
-					t.Errorf("it is %d pixels too wide", over)
-				}
-				if !chrome.Ask[bool](
-					b,
-					`document.querySelector(".verdict").checkVisibility() && document.querySelector(".verdict").innerText.trim() !== ""`,
-				) {
-					t.Error("no verdict is seen")
-				}
-				if dark := chrome.Ask[bool](b, `getComputedStyle(document.body).backgroundColor === "rgb(20, 23, 28)"`); dark != (v.Scheme == "dark") {
-					t.Errorf("the ground is dark: %v", dark)
-				}
-			})
+	for _, name := range []string{"lab", "measures", "L05"} {
+		for _, v := range []chrome.View{{Name: "1280-dark", Width: 1280, Scheme: "dark"}, {Name: "360-light", Width: 360, Scheme: "light"}} {
+			open(b, filepath.Join(dir, name+".html"), v)
+			if over := chrome.Ask[int](b, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
+				t.Errorf("%s, %s: it is %d pixels too wide", name, v.Name, over)
+			}
+			if !chrome.Ask[bool](b, `document.querySelector(".verdict").checkVisibility()`) {
+				t.Errorf("%s, %s: no verdict is seen", name, v.Name)
+			}
+			if dark := chrome.Ask[bool](b, `getComputedStyle(document.body).backgroundColor === "rgb(20, 23, 28)"`); dark != (v.Scheme == "dark") {
+				t.Errorf("%s, %s: the ground is dark: %v", name, v.Name, dark)
+			}
 		}
 	}
-}
-
-// The red overlap is in the variant with the violation, and not in the control.
-func TestOverlapInChromium(t *testing.T) {
-	testenv.Slow(t)
-	dir, b := saved(t), chrome.New(t)
-	for file, violated := range map[string]string{"L05.html": "long work", "L03.html": "DEL"} {
-		open(b, filepath.Join(dir, file), chrome.View{Name: "", Width: 1280, Scheme: "light"})
-		seen := func(where string) string {
-			return fmt.Sprintf(
-				`[...document.querySelectorAll('%s .drawing .overlap .part')].filter(e => e.getBoundingClientRect().width > 2 &&
-					getComputedStyle(e).fill.includes('#hatch')).length`,
-				where,
-			)
-		}
-		if n := chrome.Ask[int](b, seen(fmt.Sprintf(`[data-variant="%s"]`, violated))); n < 2 {
-			t.Errorf("%s: %d overlaps are seen where there is a violation", file, n)
-		}
-		if n := chrome.Ask[int](b, seen(`.variant.no-violation`)); n != 0 {
-			t.Errorf("%s: %d overlaps are seen where there is none", file, n)
-		}
-		if chrome.Ask[int](b, `document.querySelectorAll('.variant.no-violation .drawing').length`) == 0 {
-			t.Errorf("%s: the control is not drawn", file)
-		}
+	seen := func(where string) int {
+		return chrome.Ask[int](b, fmt.Sprintf(
+			`[...document.querySelectorAll('%s .drawing .overlap .part')].filter(e => e.getBoundingClientRect().width > 2 &&
+				getComputedStyle(e).fill.includes('#hatch')).length`, where))
 	}
-}
-
-// At 1280 pixels a drawing is seen whole. Where it is wider than the screen, the page says that one can scroll.
-func TestDrawingsInChromium(t *testing.T) {
-	testenv.Slow(t)
-	dir, b := saved(t), chrome.New(t)
-	const wider = `[...document.querySelectorAll(".picture")].filter(p => p.scrollWidth > p.clientWidth + 1).length`
-	const told = `[...document.querySelectorAll(".hint")].filter(h => h.checkVisibility()).length`
-	for _, file := range []string{"L03.html", "faults.html"} {
-		open(b, filepath.Join(dir, file), chrome.View{Name: "", Width: 1280, Scheme: "light"})
-		if wide, told := chrome.Ask[int](b, wider), chrome.Ask[int](b, told); wide != 0 || told != 0 {
-			t.Errorf("%s: at 1280 pixels %d drawings are cut, and %d say so", file, wide, told)
-		}
-		open(b, filepath.Join(dir, file), chrome.View{Name: "", Width: 390, Scheme: "light"})
-		testenv.Eventually(t, "at 390 pixels "+file+" says of each drawing that is wider that one can scroll", func() bool {
-			wide := chrome.Ask[int](b, wider)
-			return wide > 0 && wide == chrome.Ask[int](b, told)
-		})
+	if violated, kept := seen(`[data-variant="long work"]`), seen(`.variant.no-violation`); violated < 2 || kept != 0 {
+		t.Errorf("%d overlaps are seen where there is a violation, and %d where there is none", violated, kept)
 	}
 }
 

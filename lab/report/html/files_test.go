@@ -1,10 +1,8 @@
 package html
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -75,23 +73,6 @@ func TestTheReportOfWhatIsNotSaved(t *testing.T) {
 	}
 	if _, err := Write(lost.Dir, []lab.Result{gone}, nil); err == nil {
 		t.Error("a report is written into a folder that is gone")
-	}
-}
-
-// The report of all experiments has at most 2.5 MB: 86 drawings of at most four variants each.
-func TestTheReportOfALabIsSmall(t *testing.T) {
-	testenv.Check(t, testenv.Pages)
-	most := 2_500_000 / len(claims.All())
-	ran := slices.DeleteFunc(slices.Clone(runEverything()), func(s lab.Saved) bool { return len(s.Record.Events) == 0 })
-	for range len(ran) / 3 { // as many of them send 666 requests
-		ran = append(ran, made(history.Counter, views(666, 19)...))
-	}
-	var whole bytes.Buffer
-	if err := Lab(&whole, "", ran); err != nil {
-		t.Fatal(err)
-	}
-	if each := whole.Len() / max(1, len(ran)); len(ran) == 0 || each > most {
-		t.Errorf("%d experiments have %d bytes each, at most %d are allowed", len(ran), each, most)
 	}
 }
 

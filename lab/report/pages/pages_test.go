@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -76,50 +75,6 @@ func generate(ctx context.Context, t *testing.T, all []lab.Experiment, runs ...l
 	return made
 }
 
-func TestPages(t *testing.T) {
-	e, s := example()
-	made := generate(t.Context(), t, []lab.Experiment{e}, s)
-	if len(made) != 5 {
-		t.Fatalf("%d pages and pictures", len(made))
-	}
-	for name, all := range map[string][]string{
-		"docs/experiments/L03-foreign-unlock.md": {
-			"# L03 · Foreign unlock\n", "The claim. Verdict: **as predicted**. The machine was 2.5 times slower than a quiet one",
-			"**A2.** What is said.", "How it goes.",
-			"**Where our result differs from A2.** What | is wrong.", "## Known from elsewhere\n\nSaid by https://example.org.\n",
-			"`go run ./cmd/app lab run L03` (2 s on a quiet machine; needs Go only)",
-			"| control (control) | no violation | – | no violation in 1 trial | 1.0 s | as predicted |",
-			"| DEL | violation | SET NX PX | violation in 1 of 1 trial | 3.0 s | as predicted |",
-			"| variant | of | commands | ms until the next holder |", "| DEL | A | 7 (1 to 9) | 0.30 |",
-			"### DEL\n\n**A: it is violated.** The picture shows trial 1, the first with a violation.\n\n" +
-				"![DEL: A: it is violated](img/L03-foreign-unlock-del.svg)",
-			"### control: no violation\n\n![control: no violation](img/L03-foreign-unlock-control.svg)",
-			"### The claim as a drawing\n\n```text\nA ──\n```\n",
-			"<details><summary>DEL: 3 events</summary>", "    2  09:00:00.250000  A          it is violated",
-			"grant token 1795336135749408 · key lock", "app lab run L03 --seed 9",
-			"9.0 s long, seed 9.", "Locklab abc on linux; Redis: miniredis",
-		},
-		"docs/experiments/README.md": {
-			"## L · anatomy of a Redis lock", "- [L03 · Foreign unlock](L03-foreign-unlock.md)",
-			"| [L03-foreign-unlock](L03-foreign-unlock.md) **start here** | medium | 2 | What happens? | A2 | nothing |",
-			"The runs of these pages: 1 as predicted.",
-		},
-		"docs/errata.md": {
-			"| A2 | What \\| is wrong | line 7: `del` | [L03-foreign-unlock](experiments/L03-foreign-unlock.md) |\n",
-			"# Where our results differ from the articles", "| there is nothing to run |",
-		},
-	} {
-		for _, says := range all {
-			if !strings.Contains(string(made[filepath.FromSlash(name)]), says) {
-				t.Errorf("%s does not say %q:\n%s", name, says, made[name])
-			}
-		}
-	}
-	if page := string(made["docs/errata.md"]); strings.Count(page, "\n| A") != len(errata)+1 {
-		t.Errorf("an erratum is missing, or there twice:\n%s", page)
-	}
-}
-
 // A reader predicts before the page answers: the claim, the expected results, the pictures and the reasons are folded.
 func TestPagesFoldTheAnswers(t *testing.T) {
 	e, s := example()
@@ -153,37 +108,6 @@ func TestPagesFoldTheAnswers(t *testing.T) {
 	}
 }
 
-// The parts of a page come in the order in which a reader learns, and a part without a text is left out.
-func TestPagesTeachInOrder(t *testing.T) {
-	e, s := example()
-	runs := []lab.Saved{s}
-	parts := func() (titles []string) {
-		made := generate(t.Context(), t, []lab.Experiment{e}, runs...)
-		for line := range strings.Lines(string(made[PageOf(e.ID)])) {
-			if title, is := strings.CutPrefix(line, "## "); is {
-				titles = append(titles, strings.TrimSpace(title))
-			}
-		}
-		return titles
-	}
-	run := []string{"Question", "Run", "What happened", "What the articles say", "Known from elsewhere", "Evidence", "Reproduce"}
-	if got := parts(); !slices.Equal(got, run) {
-		t.Errorf("without a lesson: %q", got)
-	}
-	e.Predict, e.Choices, e.Why, e.Fix, e.Limits, e.Next = "p", []string{"(a) This.", "(b) That."}, "w", "f", "l", "n"
-	want := []string{
-		"Question", "Predict", "Run", "What happened", "Why", "Fix", "Limits", "What the articles say", "Known from elsewhere", "Try next",
-		"Evidence", "Reproduce",
-	}
-	if got := parts(); !slices.Equal(got, want) {
-		t.Errorf("got %q", got)
-	}
-	e.Says, e.Errata, e.Elsewhere, runs = "", nil, "", nil
-	if got := parts(); !slices.Equal(got, append(want[:7:7], "Try next", "Reproduce")) {
-		t.Errorf("without a run and without articles: %q", got)
-	}
-}
-
 // A variant that did not run has no verdict. A quiet machine is not mentioned. The index counts the verdicts, and names what is not as
 // expected, what did not run, and what some variants need.
 func TestPagesOfPartOfARun(t *testing.T) {
@@ -205,13 +129,7 @@ func TestPagesOfPartOfARun(t *testing.T) {
 		"The runs of these pages: 1 as predicted, L04 not run yet, L05 unexpected.", "| nothing; some variants: etcd |")
 }
 
-// The page of an experiment without a run says so.
-func TestPageWithoutARun(t *testing.T) {
-	e, _ := example()
-	made := generate(t.Context(), t, []lab.Experiment{e})
-	wantIn(t, string(made[PageOf(e.ID)]), "No run of it is saved yet.")
-}
-
+// No text of a run can end a table's cell or a code block, or steer a terminal.
 func TestText(t *testing.T) {
 	if got := inline(" a\nb\x1b. "); got != "a; b\uFFFD" {
 		t.Errorf("%q", got)

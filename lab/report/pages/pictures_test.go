@@ -141,49 +141,20 @@ func runOnce(ctx context.Context, t *testing.T, e lab.Experiment) lab.Saved {
 	}
 }
 
-// The page of L03 draws the commands that were sent: GET, the comparison in the client, DEL.
-func TestL03DrawsItsCommands(t *testing.T) {
-	e, err := claims.All().Find("L03")
+// Where two clients hold the lock, the page of F06 draws the vote of each node.
+func TestPagesDrawVotes(t *testing.T) {
+	e, err := claims.All().Find("F06")
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	e.Interleavings = nil // they have tests of their own
-	made := generate(ctx, t, []lab.Experiment{e}, runOnce(ctx, t, e))
-	svg := string(made["docs/experiments/img/L03-foreign-unlock-comparison-in-the-client.svg"])
-	for _, command := range []string{"GET → attempt-A", "compares: it is its own", "DEL → 1"} {
-		wantIn(t, svg, command)
+	e.Variants = slices.DeleteFunc(slices.Clone(e.Variants), func(v lab.Variant) bool { return v.Name != "restarted immediately" })
+	drawings, err := draw(runOnce(ctx, t, e))
+	if err != nil || len(drawings) != 1 {
+		t.Fatalf("%d drawings, %v", len(drawings), err)
 	}
-	wantIn(t, string(made["docs/experiments/img/L03-foreign-unlock-v3-s-scripts.svg"]), "release.lua → [0 -2]", ">token 2<")
-}
-
-// Where two clients hold the lock, the page of F06 draws the vote of each node. The page of P1 draws the reads.
-func TestPagesDrawVotesAndReads(t *testing.T) {
-	for _, c := range []struct {
-		id, variant string
-		wants       []string
-	}{
-		{"F06", "restarted immediately", []string{
-			">redlock-1<", ">redlock-5<", ">voted for A<", ">voted for B<", ">2 holders<", `class="hold past"`, ">A does not reach it<",
-		}},
-		{"P1", "two, step by step", []string{">read 0<", ">write 1<", ">ends at 1<"}},
-	} {
-		t.Run(c.id, func(t *testing.T) {
-			e, err := claims.All().Find(c.id)
-			if err != nil {
-				t.Fatal(err)
-			}
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-			defer cancel()
-			e.Variants = slices.DeleteFunc(slices.Clone(e.Variants), func(v lab.Variant) bool { return v.Name != c.variant })
-			drawings, err := draw(runOnce(ctx, t, e))
-			if err != nil || len(drawings) != 1 {
-				t.Fatalf("%d drawings, %v", len(drawings), err)
-			}
-			wantIn(t, string(drawings[0].svg), c.wants...)
-		})
-	}
+	wantIn(t, string(drawings[0].svg), ">redlock-1<", ">redlock-5<", ">voted for A<", ">voted for B<", ">2 holders<", ">A does not reach it<")
 }
 
 func wantIn(t *testing.T, text string, all ...string) {
@@ -193,24 +164,4 @@ func wantIn(t *testing.T, text string, all ...string) {
 			t.Errorf("no %q in\n%s", says, text)
 		}
 	}
-}
-
-// An experiment with a curve has its picture, and its page shows it.
-func TestPagesShowCurves(t *testing.T) {
-	e, s := example()
-	e.Curve = lab.Curve{
-		Variant: "DEL", X: lab.Count.Of("commands"), Y: lab.Count.Of("waits"), Line: "sleep", Compared: "message",
-	}
-	for _, timeline := range []string{"sleep 1 ms", "sleep 2 ms", "message"} {
-		for _, of := range []lab.Quantity{e.Curve.X, e.Curve.Y} {
-			measured := of.Event(timeline, 7)
-			measured.Seq, measured.Variant, measured.Trial = len(s.Record.Events)+1, "DEL", 1
-			s.Record.Events = append(s.Record.Events, measured)
-		}
-	}
-	s.Record.Count = len(s.Record.Events)
-	s.Experiment = e
-	made := generate(t.Context(), t, []lab.Experiment{e}, s)
-	wantIn(t, string(made[PageOf(e.ID)]), "](img/L03-foreign-unlock-curve.svg)", "### DEL, as a curve\n")
-	wantIn(t, string(made["docs/experiments/img/L03-foreign-unlock-curve.svg"]), ">2 ms</text>")
 }

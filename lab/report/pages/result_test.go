@@ -165,28 +165,6 @@ func writeUnlessNil(name string, text []byte) error {
 	return os.WriteFile(name, text, 0o600)
 }
 
-// A page says how many interleavings were tried and how many violate, and tells two rows of one lock apart.
-func TestPagesSayWhatTheInterleavingsShow(t *testing.T) {
-	e, s := example()
-	bounds := explore.Bounds{Clients: "AB", Expiry: 1}
-	e.Interleavings = []lab.Interleavings{
-		{Lock: articlelock.Compare, Bounds: bounds, Violation: explore.NonOwnerUnlock},
-		{
-			Lock: articlelock.Compare, Bounds: explore.Bounds{Clients: "AB", Lost: 1},
-			Violation: explore.LeftUntilExpiry, Expect: lab.Sometimes,
-		},
-		{Lock: articlelock.PlainDEL, Bounds: bounds, Violation: explore.NonOwnerUnlock, Expect: lab.Sometimes},
-	}
-	s.Experiment = e
-	wantIn(t, string(generate(t.Context(), t, []lab.Experiment{e}, s)[PageOf(e.ID)]),
-		"| SET NX PX, script | A B … | a client deleted another client's lock | "+
-			"no violation in all 136 interleavings | no violation |",
-		"| SET NX PX, script | A B ? | the lock stays until its lease ends, and no client holds it | "+
-			"violation in 4 of 18 interleavings | violation |",
-		"| SET NX PX, DEL | A B … | a client deleted another client's lock | "+
-			"violation in 62 of 136 interleavings | violation |")
-}
-
 // An interleaving that is not as expected is no result.
 func TestTakeRefusesAContradiction(t *testing.T) {
 	e, s := example()

@@ -8,34 +8,32 @@ import (
 	"locklab/lab"
 )
 
-// A description has every part of the lesson, in the order in which a reader learns: the question first, the reason after the variants.
+// A description has every part of the lesson. The question comes before the claim, which answers it.
 func TestADescriptionHasTheWholeLesson(t *testing.T) {
 	e := lab.Experiment{
 		ID: "L1", Claim: "the claim", Level: lab.Medium, Anomaly: "an anomaly",
 		Lesson: lab.Lesson{
-			Title: "The title", Question: "a question?\n\nits second paragraph", Predict: "what is common", Choices: []string{"(a) one", "(b) two"},
+			Title: "The title", Question: "a question?", Predict: "what is common", Choices: []string{"(a) one", "(b) two"},
 			Drawing: "A────B", How: "as it runs", Why: "the reason", Fix: "the fix", Limits: "the limits", Says: "as they say",
 			Errata: []lab.Erratum{{Article: "A2", What: "what is wrong"}}, Elsewhere: "from elsewhere", Next: "what is next",
 		},
 		Variants: []lab.Variant{{Name: "the control"}},
 	}
-	text, at := Experiment(e, "app", Screen{}), 0
-	for _, part := range []string{
-		"L1 · no article · medium\nThe title\n", "\nQuestion\n  a question?\n  its second paragraph\n",
-		"\nPredict\n  what is common\n  (a) one\n  (b) two\n", "the claim", "as it runs", "\nDrawing\n  A────B\n", "the control", "an anomaly",
-		"the reason", "the fix", "the limits", "as they say", "\nErratum of A2\n  what is wrong\n", "from elsewhere",
-		"what is next", "lab run L1",
-	} {
-		found := strings.Index(text[at:], part)
-		if found < 0 {
-			t.Fatalf("there is no %q, or it comes too early:\n%s", part, text)
+	text := Experiment(e, "app", Screen{})
+	for _, part := range slices.Concat(e.Choices, []string{
+		e.Title, e.Question, e.Predict, e.Claim, e.How, e.Drawing, "the control", e.Anomaly, e.Why, e.Fix, e.Limits, e.Says, "what is wrong",
+		e.Elsewhere, e.Next, "lab run L1",
+	}) {
+		if !strings.Contains(text, part) {
+			t.Errorf("there is no %q in\n%s", part, text)
 		}
-		at += found + len(part) - 1 // the next part may begin with the line's end
+	}
+	if strings.Index(text, e.Claim) < strings.Index(text, e.Question) {
+		t.Errorf("the answer comes before the question:\n%s", text)
 	}
 	e.Lesson = lab.Lesson{}
-	lines := strings.Split(Experiment(e, "app", Screen{}), "\n")
 	for _, empty := range []string{"Question", "Predict", "Drawing", "Why", "Known from elsewhere"} {
-		if slices.Contains(lines, empty) {
+		if slices.Contains(strings.Split(Experiment(e, "app", Screen{}), "\n"), empty) {
 			t.Errorf("without a lesson there is %q", empty)
 		}
 	}
