@@ -162,20 +162,6 @@ func TestPreflightOfAMasterAndOfItsReplica(t *testing.T) {
 	}
 }
 
-func TestPreflightOfTheSentinelsMaster(t *testing.T) {
-	t.Parallel()
-	started := testenv.Topology(t, "sentinel")
-	c := redis.NewFailoverClient(&redis.FailoverOptions{
-		MasterName: servers.SentinelMaster, SentinelAddrs: started.Addrs, ContextTimeoutEnabled: true,
-	})
-	t.Cleanup(func() { _ = c.Close() })
-	report := asked(t, c)
-	wantWeaknesses(t, report, "it has replicas: 3", "appendonly is no")
-	if got := report.Weaknesses[0].Where; !slices.Equal(got, []string{where}) {
-		t.Errorf("it names %q", got)
-	}
-}
-
 func TestPreflightAsksEveryMasterOfACluster(t *testing.T) {
 	t.Parallel()
 	started := testenv.Topology(t, "cluster")

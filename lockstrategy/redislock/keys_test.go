@@ -16,8 +16,7 @@ import (
 // A key is taken on every topology or on none. One that is refused is refused before anything is sent, with what to do.
 func TestTheBracesOfAKey(t *testing.T) {
 	t.Parallel()
-	started := testenv.Topology(t, "cluster")
-	cluster := testlocks.Must(topology.Open(testenv.Context(t), topology.Config{Kind: topology.Cluster, Addrs: started.Addrs}))(t)
+	cluster := testlocks.Must(topology.Open(testenv.Context(t), topology.Config{Kind: topology.Cluster, Addrs: sharedCluster.Of(t).Addrs}))(t)
 	t.Cleanup(func() { _ = cluster.Close() })
 	for what, c := range map[string]redis.UniversalClient{
 		"a single Redis": testlocks.Client(t, testenv.Redis(t, false).Addr), "a cluster": cluster.Master,

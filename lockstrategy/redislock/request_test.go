@@ -35,20 +35,6 @@ func TestARequestIsBounded(t *testing.T) {
 	}
 }
 
-// A lock that is closed grants nothing: nobody would repeat its releases.
-func TestAClosedLockGrantsNothing(t *testing.T) {
-	bubble.Redis(t, func(t *testing.T, server *miniredis.Miniredis) {
-		r := newRedis(t, server, lockstrategy.Timing{})
-		_ = r.Close()
-		if lease, err := r.Acquire(t.Context(), "k"); lease != nil || !errors.Is(err, lockstrategy.ErrUnavailable) {
-			t.Errorf("got %v", err)
-		}
-		if keys := server.Keys(); len(keys) > 0 {
-			t.Errorf("the server has %v", keys)
-		}
-	})
-}
-
 // While a server refuses requests for now, a caller tries again until its wait ends, and is told of the refusal. One that tries once is
 // told immediately.
 func TestARefusalIsTold(t *testing.T) {

@@ -291,23 +291,3 @@ func TestRedLockReleaseDoesNotOvertake(t *testing.T) {
 		}
 	})
 }
-
-// A lease that is held over Close is renewed and released.
-func TestRedLockRenewsAfterClose(t *testing.T) {
-	redlockInBubble(t, "", func(t *testing.T, r *Lock, _ []*miniredis.Miniredis, slow []*bubble.SlowNode) {
-		lease := bubble.Acquire(t, r, "k")
-		_ = r.Close()
-		for _, node := range slow[2:] {
-			node.Late.Store(int64(time.Hour))
-		}
-		time.Sleep(lockstrategy.DefaultLease / 2) // it has been renewed in vain
-		for _, node := range slow[2:] {
-			node.Late.Store(0)
-		}
-		time.Sleep(2 * lockstrategy.DefaultLease)
-		if lost := lockstrategy.LossOf(lease.Context()); lost != nil {
-			t.Errorf("it was lost: %v", lost)
-		}
-		bubble.Release(t, lease)
-	})
-}

@@ -132,19 +132,6 @@ func TestRun(t *testing.T) {
 	}
 }
 
-func TestParse(t *testing.T) {
-	for _, c := range []struct{ list, want string }{
-		{"file: a.go\n", "begins with its name"},
-		{"name: a\nremark: b\n", "line 2"},
-		{"name: a\nfile: a.go\nold: x\nnew: x\ntest: . TestA\n", "lacks"},
-		{"name: a\nfile: a.go\nold: x\nnew: y\ntest: .\n", "lacks"},
-	} {
-		if _, err := parse(c.list); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%q: got %v, want an error with %q", c.list, err, c.want)
-		}
-	}
-}
-
 // The list of the repository must apply; what a test says of each mutant takes longer, and `make mutants` runs it.
 func TestListApplies(t *testing.T) {
 	all, err := load("mutants.txt", "")
