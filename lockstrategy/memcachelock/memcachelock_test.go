@@ -352,3 +352,22 @@ func TestMemcachedKeys(t *testing.T) {
 		}
 	}
 }
+
+// The server counts the ticks of a clock, one each second: the first may come immediately, and one may be left out. So an item is kept for
+// two seconds more than its lease, in whole seconds.
+func TestMemcachedKeepsAnItemForLongerThanItsLease(t *testing.T) {
+	t.Parallel()
+	c, expiry := cacheAt(t, sharedMemcached.Of(t).Addr), ""
+	lock := memcachedLock(t, c, time.Minute)
+	c.before = func(request string) {
+		if strings.HasPrefix(request, "add ") {
+			expiry = strings.Fields(request)[3]
+		}
+	}
+	for lease, want := range map[time.Duration]string{time.Second: "3", 1001 * time.Millisecond: "4", time.Minute: "62"} {
+		testlocks.Released(t, testlocks.Must(lock.Acquire(t.Context(), t.Name(), lockstrategy.LeaseFor(lease)))(t))
+		if expiry != want {
+			t.Errorf("a lease of %s is an item of %s s, want %s", lease, expiry, want)
+		}
+	}
+}

@@ -53,21 +53,3 @@ func TestARefusalIsTold(t *testing.T) {
 		server.SetError("")
 	})
 }
-
-// A release that the server refuses for now is repeated in the background.
-func TestARefusedReleaseIsRepeated(t *testing.T) {
-	bubble.Redis(t, func(t *testing.T, server *miniredis.Miniredis) {
-		r := newRedis(t, server, lockstrategy.Timing{})
-		lease := bubble.Acquire(t, r, "k")
-		server.SetError("READONLY You can't write against a read only replica.")
-		if err := lease.Release(t.Context()); !errors.Is(err, lockstrategy.ErrUnavailable) {
-			t.Errorf("got %v, want ErrUnavailable", err)
-		}
-		time.Sleep(time.Second)
-		server.SetError("")
-		time.Sleep(2 * time.Second)
-		if server.Exists("k") {
-			t.Error("two seconds after the server accepts requests again, the key is still there")
-		}
-	})
-}
