@@ -234,7 +234,8 @@ func TestPreflightOfRedLock(t *testing.T) {
 	testenv.Pause(t, nodes[3])
 	report := inTime(t, ask, nodes[1].Addr, nodes[3].Addr)
 	wantWeaknesses(t, report, "named more than once", "appendonly is no")
-	if w := report.Weaknesses; !slices.Equal(w[0].Where, []string{nodes[0].Addr, alias}) || !w[0].Grave || w[0].Refuses || len(w[1].Where) != 4 {
+	w := report.Weaknesses
+	if !slices.Equal(w[0].Where, []string{nodes[0].Addr, alias}) || !w[0].Grave || w[0].Refuses || len(w[1].Where) != 4 {
 		t.Errorf("it finds %+v", w)
 	}
 	wantUnknown(t, report, nodes[1].Addr+": everything: it gives no answer", nodes[3].Addr+": everything: it gives no answer")

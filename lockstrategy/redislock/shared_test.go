@@ -39,9 +39,8 @@ func TestWithoutPubSubALockIsHandedOver(t *testing.T) {
 	t.Parallel()
 	addr := sharedRedis.Of(t).Addr
 	for user, right := range map[string]string{"channelless": "resetchannels", "silent": "-publish"} {
-		if err := testlocks.Client(t, addr).Do(t.Context(), "acl", "setuser", user, "on", "nopass", "~*", "&*", "+@all", right).Err(); err != nil {
-			t.Fatal(err)
-		}
+		admin := testlocks.Client(t, addr)
+		testlocks.Must(admin.Do(t.Context(), "acl", "setuser", user, "on", "nopass", "~*", "&*", "+@all", right).Result())(t)
 		open := func() *redislock.Lock { // of another process
 			c := redis.NewClient(&redis.Options{Addr: addr, Username: user, Password: "any", MaxRetries: -1, ContextTimeoutEnabled: true})
 			t.Cleanup(func() { _ = c.Close() })

@@ -244,7 +244,9 @@ func TestARefusalSaysWhatIsLeft(t *testing.T) {
 		r := newRedis(t, server, lockstrategy.Timing{})
 		server.HSet("k", "java:1", "1")
 		for _, ttl := range []time.Duration{0, 20 * time.Second} {
-			for waits, option := range map[time.Duration]lockstrategy.Option{0: lockstrategy.TryOnce(), time.Second: lockstrategy.WaitAtMost(time.Second)} {
+			for waits, option := range map[time.Duration]lockstrategy.Option{
+				0: lockstrategy.TryOnce(), time.Second: lockstrategy.WaitAtMost(time.Second),
+			} {
 				if ttl > 0 {
 					server.SetTTL("k", ttl)
 				}

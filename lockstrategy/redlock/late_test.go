@@ -78,8 +78,8 @@ func TestRedLockTakesBackWhatArrivesLate(t *testing.T) {
 	})
 }
 
-// redsync takes a failed try back under the caller's context. Under one that has ended meanwhile, the key of a minority would stay until its
-// lease ends.
+// redsync takes a failed try back under the caller's context. If that has ended meanwhile, the key of a minority would stay until its lease
+// ends.
 func TestRedLockTakesBackUnderAContextThatHasEnded(t *testing.T) {
 	redlockInBubble(t, "set", func(t *testing.T, r *Lock, servers []*miniredis.Miniredis, slow []*bubble.SlowNode) {
 		for i, server := range servers[:3] {

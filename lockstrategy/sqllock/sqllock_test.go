@@ -313,7 +313,8 @@ func TestNamesOfADatabase(t *testing.T) {
 	onDatabases(t, func(t *testing.T, one, _ *gorm.DB) {
 		lock := databaseLock(t, one, time.Minute)
 		for _, key := range []string{"", strings.Repeat("k", 256)} {
-			if _, err := lock.Acquire(t.Context(), key); !errors.Is(err, lockstrategy.ErrNotAcquired) || errors.Is(err, lockstrategy.ErrUnavailable) {
+			_, err := lock.Acquire(t.Context(), key)
+			if !errors.Is(err, lockstrategy.ErrNotAcquired) || errors.Is(err, lockstrategy.ErrUnavailable) {
 				t.Errorf("a name of %d bytes: %v", len(key), err)
 			}
 		}
