@@ -12,7 +12,7 @@ import (
 	"locklab/lockstrategy/preflight"
 )
 
-// A server that answers and grants no lock is found by a lock that is tried, and the sentence has its reply. Each row is undone for the next.
+// A server that answers and grants no lock is found by a lock that is tried, and the sentence has its reply. Each row is undone afterwards.
 func TestPreflightTriesALock(t *testing.T) {
 	t.Parallel()
 	node := server(t)
