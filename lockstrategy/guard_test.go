@@ -213,6 +213,7 @@ func TestRequestsThatCannotWork(t *testing.T) {
 		{"a lease of a millisecond", lockstrategy.LeaseFor(time.Millisecond), nil},
 		{"renewed for no time", lockstrategy.RenewAtMost(0), nil},
 	} {
+		// None is no lock, so it does not conform, but for this.
 		for _, s := range []lockstrategy.Strategy{lockstrategy.None{}, queueOver(t, lockstrategy.None{})} {
 			lease, err := s.Acquire(t.Context(), "k", c.option)
 			if lease != nil || !errors.Is(err, lockstrategy.ErrNotAcquired) || c.want != nil && !errors.Is(err, c.want) {

@@ -30,7 +30,7 @@ import (
 
 func TestEtcdConforms(t *testing.T) {
 	t.Parallel()
-	servers := etcdServers(t, 1)
+	servers := sharedEtcd.Of(t)
 	for name, queued := range testlocks.AloneAndQueued {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -40,7 +40,12 @@ func TestEtcdConforms(t *testing.T) {
 	}
 }
 
-// etcdServers starts a cluster that ends with the test.
+var sharedEtcd = testenv.Shared[*servers.Etcd]{
+	Need:  testenv.Etcd,
+	Start: func(ctx context.Context, s *servers.Stack) (*servers.Etcd, error) { return s.Etcd(ctx, 1) },
+}
+
+// etcdServers starts a cluster that ends with the test, for one that compacts it, breaks it, or counts all that it stores.
 func etcdServers(t testing.TB, n int) *servers.Etcd {
 	t.Helper()
 	testenv.Needs(t, testenv.Etcd)
@@ -65,7 +70,7 @@ func etcdBackend(admin *clientv3.Client, queued bool, addrs []string) locktest.B
 		return all
 	}
 	return locktest.Backend{
-		Wired: true, Fenced: true, Queued: queued,
+		Wired: true, Fenced: true, Queued: queued, Watches: true,
 		Open: func(t *testing.T, s locktest.Settings) locktest.Client {
 			var near []string
 			if s.Wire != nil {
@@ -130,16 +135,16 @@ func inQueue(
 	t testing.TB, admin *clientv3.Client, lock lockstrategy.Strategy, n int, options ...lockstrategy.Option,
 ) <-chan *lockstrategy.Lease {
 	t.Helper()
-	granted := testlocks.InBackground(t, lock, "k", options...)
-	testenv.Eventually(t, "it waits in the queue", func() bool { return len(etcdKeys(t, admin, "k")) == n })
+	granted := testlocks.InBackground(t, lock, t.Name(), options...)
+	testenv.Eventually(t, "it waits in the queue", func() bool { return len(etcdKeys(t, admin, t.Name())) == n })
 	return granted
 }
 
 func TestEtcdServesProcessesInTheOrderOfTheirArrival(t *testing.T) {
 	t.Parallel()
-	addrs := etcdServers(t, 1).Addrs()
+	addrs := sharedEtcd.Of(t).Addrs()
 	admin := etcdClient(t, addrs)
-	first := testlocks.Must(etcdLock(t, admin, lockstrategy.Timing{}).Acquire(t.Context(), "k"))(t)
+	first := testlocks.Must(etcdLock(t, admin, lockstrategy.Timing{}).Acquire(t.Context(), t.Name()))(t)
 	var waiters []<-chan *lockstrategy.Lease
 	for i := range 4 {
 		lock := etcdLock(t, etcdClient(t, addrs), lockstrategy.Timing{})
@@ -166,13 +171,13 @@ func TestEtcdServesProcessesInTheOrderOfTheirArrival(t *testing.T) {
 // A waiter that was stopped for longer than its position is kept comes back to a queue without it.
 func TestEtcdAWaiterWhosePositionIsLostTakesAnother(t *testing.T) {
 	t.Parallel()
-	admin := etcdClient(t, etcdServers(t, 1).Addrs())
+	admin := etcdClient(t, sharedEtcd.Of(t).Addrs())
 	lock := etcdLock(t, admin, lockstrategy.Timing{})
-	first := testlocks.Must(lock.Acquire(t.Context(), "k"))(t)
+	first := testlocks.Must(lock.Acquire(t.Context(), t.Name()))(t)
 	waiter := inQueue(t, admin, lock, 2)
-	position := etcdKeys(t, admin, "k")[1]
+	position := etcdKeys(t, admin, t.Name())[1]
 	testlocks.Must(admin.Revoke(t.Context(), clientv3.LeaseID(position.Lease)))(t)
-	testenv.Eventually(t, "it has another position", func() bool { return len(etcdKeys(t, admin, "k")) == 2 })
+	testenv.Eventually(t, "it has another position", func() bool { return len(etcdKeys(t, admin, t.Name())) == 2 })
 	testlocks.Released(t, first)
 	testlocks.Released(t, <-waiter)
 }
@@ -182,7 +187,7 @@ func TestEtcdAnIdleLeaseThatWasRevokedIsReplaced(t *testing.T) {
 	admin := etcdClient(t, etcdServers(t, 1).Addrs())
 	lock := etcdLock(t, admin, lockstrategy.Timing{})
 	for range 2 {
-		testlocks.Released(t, testlocks.Must(lock.Acquire(t.Context(), "k"))(t))
+		testlocks.Released(t, testlocks.Must(lock.Acquire(t.Context(), t.Name()))(t))
 		for _, idle := range testlocks.Must(admin.Leases(t.Context()))(t).Leases {
 			testlocks.Must(admin.Revoke(t.Context(), idle.ID))(t)
 		}
@@ -192,21 +197,21 @@ func TestEtcdAnIdleLeaseThatWasRevokedIsReplaced(t *testing.T) {
 // A lock that asks for a lease each time needs twice the requests. A caller that is refused leaves its lease for the next one, too.
 func TestEtcdALeaseIsUsedAgain(t *testing.T) {
 	t.Parallel()
-	addrs := etcdServers(t, 1).Addrs()
+	addrs := sharedEtcd.Of(t).Addrs()
 	sent := new(atomic.Int64)
 	lock := etcdLock(t, etcdClient(t, addrs, grpc.WithChainUnaryInterceptor(counted(sent))), lockstrategy.Timing{})
-	testlocks.Released(t, testlocks.Must(lock.Acquire(t.Context(), "k"))(t))
+	testlocks.Released(t, testlocks.Must(lock.Acquire(t.Context(), t.Name()))(t))
 	before := sent.Load()
 	for range 10 {
-		testlocks.Released(t, testlocks.Must(lock.Acquire(t.Context(), "k"))(t))
+		testlocks.Released(t, testlocks.Must(lock.Acquire(t.Context(), t.Name()))(t))
 	}
 	if requests := sent.Load() - before; requests != 20 {
 		t.Errorf("10 locks took %d requests, want one to acquire and one to release each", requests)
 	}
-	held := testlocks.Must(etcdLock(t, etcdClient(t, addrs), lockstrategy.Timing{}).Acquire(t.Context(), "k"))(t)
+	held := testlocks.Must(etcdLock(t, etcdClient(t, addrs), lockstrategy.Timing{}).Acquire(t.Context(), t.Name()))(t)
 	before = sent.Load()
 	for range 10 {
-		if _, err := lock.Acquire(t.Context(), "k", lockstrategy.TryOnce()); !errors.Is(err, lockstrategy.ErrTaken) {
+		if _, err := lock.Acquire(t.Context(), t.Name(), lockstrategy.TryOnce()); !errors.Is(err, lockstrategy.ErrTaken) {
 			t.Error(err)
 		}
 	}
@@ -223,7 +228,7 @@ func TestEtcdALeaseShorterThanASecondEndsInTime(t *testing.T) {
 	lock := etcdLock(t, admin, lockstrategy.Timing{})
 	const short = 800 * time.Millisecond
 	asked := time.Now()
-	lease := testlocks.Must(lock.Acquire(t.Context(), "k", lockstrategy.LeaseFor(short)))(t)
+	lease := testlocks.Must(lock.Acquire(t.Context(), t.Name(), lockstrategy.LeaseFor(short)))(t)
 	if end := lease.Until(); end.After(time.Now().Add(short)) {
 		t.Errorf("it is relied on until %s after it was asked for", end.Sub(asked))
 	}
@@ -231,8 +236,8 @@ func TestEtcdALeaseShorterThanASecondEndsInTime(t *testing.T) {
 	if cause := context.Cause(lease.Context()); !errors.Is(cause, lockstrategy.ErrExpired) {
 		t.Errorf("it ended with %v", cause)
 	}
-	testenv.Eventually(t, "the key is free", func() bool { return len(etcdKeys(t, admin, "k")) == 0 })
-	first := testlocks.Must(lock.Acquire(t.Context(), "k"))(t)
+	testenv.Eventually(t, "the key is free", func() bool { return len(etcdKeys(t, admin, t.Name())) == 0 })
+	first := testlocks.Must(lock.Acquire(t.Context(), t.Name()))(t)
 	long := inQueue(t, admin, lock, 2, lockstrategy.LeaseFor(time.Hour)) // at each try it asks for a lease, which must not stay
 	testlocks.Released(t, first)
 	testlocks.Released(t, <-long)
@@ -247,67 +252,40 @@ func TestEtcdALeaseShorterThanASecondEndsInTime(t *testing.T) {
 // The key of a lease that ends between two seconds stays until the later one: the holder relies on it so long.
 func TestEtcdAKeyOutlivesItsLease(t *testing.T) {
 	t.Parallel()
-	admin := etcdClient(t, etcdServers(t, 1).Addrs())
+	admin := etcdClient(t, sharedEtcd.Of(t).Addrs())
 	lock := etcdLock(t, admin, lockstrategy.Timing{})
-	lease := testlocks.Must(lock.Acquire(t.Context(), "k", lockstrategy.LeaseFor(9500*time.Millisecond)))(t)
-	key := etcdKeys(t, admin, "k")[0]
-	if kept := testlocks.Must(admin.TimeToLive(t.Context(), clientv3.LeaseID(key.Lease)))(t).GrantedTTL; kept < 10 {
-		t.Errorf("a lease of 9.5 s, and a key of %d s", kept)
+	lease := testlocks.Must(lock.Acquire(t.Context(), t.Name(), lockstrategy.LeaseFor(9500*time.Millisecond)))(t)
+	key := etcdKeys(t, admin, t.Name())[0]
+	if kept := testlocks.Must(admin.TimeToLive(t.Context(), clientv3.LeaseID(key.Lease)))(t).GrantedTTL; kept != 10 {
+		t.Errorf("a lease of 9.5 s, and a key of %d s, want 10", kept)
 	}
 	testlocks.Released(t, lease)
-}
-
-// Without a watch the holder would learn it when it renews, after minutes.
-func TestEtcdAHolderLearnsThatItsKeyWasDeleted(t *testing.T) {
-	t.Parallel()
-	admin := etcdClient(t, etcdServers(t, 1).Addrs())
-	lease := testlocks.Must(etcdLock(t, admin, lockstrategy.Timing{Expiry: time.Hour}).Acquire(t.Context(), "k"))(t)
-	testlocks.Must(admin.Delete(t.Context(), string(etcdKeys(t, admin, "k")[0].Key)))(t)
-	select {
-	case <-lease.Context().Done():
-	case <-time.After(time.Minute):
-		t.Fatal("the holder was not told")
-	}
-	if cause := context.Cause(lease.Context()); !errors.Is(cause, lockstrategy.ErrGone) {
-		t.Errorf("the lease ended with %v", cause)
-	}
 }
 
 // A release deletes the key that was granted, and none that somebody has put in its place.
 func TestEtcdAReleaseDeletesItsOwnKey(t *testing.T) {
 	t.Parallel()
-	servers := etcdServers(t, 1)
+	servers := sharedEtcd.Of(t)
 	admin := etcdClient(t, servers.Addrs())
-	lease := testlocks.Must(etcdLock(t, etcdClient(t, servers.Addrs()), lockstrategy.Timing{}).Acquire(t.Context(), "k"))(t)
-	name := string(etcdKeys(t, admin, "k")[0].Key)
+	lease := testlocks.Must(etcdLock(t, etcdClient(t, servers.Addrs()), lockstrategy.Timing{}).Acquire(t.Context(), t.Name()))(t)
+	name := string(etcdKeys(t, admin, t.Name())[0].Key)
 	testlocks.Must(admin.Delete(t.Context(), name))(t)
 	testlocks.Must(admin.Put(t.Context(), name, ""))(t)
 	if err := lease.Release(t.Context()); !errors.Is(err, lockstrategy.ErrGone) {
 		t.Errorf("its key was deleted, and the release says %v", err)
 	}
-	if left := etcdKeys(t, admin, "k"); len(left) != 1 {
+	if left := etcdKeys(t, admin, t.Name()); len(left) != 1 {
 		t.Errorf("there is %v: it has deleted another's key", left)
-	}
-}
-
-func TestEtcdASlashInAKeyMakesAnotherLock(t *testing.T) {
-	t.Parallel()
-	lock := etcdLock(t, etcdClient(t, etcdServers(t, 1).Addrs()), lockstrategy.Timing{})
-	inner := testlocks.Must(lock.Acquire(t.Context(), "a/b"))(t)
-	testlocks.Released(t, testlocks.Must(lock.Acquire(t.Context(), "a", lockstrategy.TryOnce()))(t))
-	testlocks.Released(t, inner)
-	if _, err := lock.Acquire(t.Context(), ""); !errors.Is(err, lockstrategy.ErrNotAcquired) {
-		t.Errorf("a lock without a name: %v", err)
 	}
 }
 
 // A leader that was paused answers from before its successor's time. Its successor does not know the extension.
 func TestEtcdALeaderOfAnotherTermExtendsNothing(t *testing.T) {
 	t.Parallel()
-	addrs := etcdServers(t, 1).Addrs()
+	addrs := sharedEtcd.Of(t).Addrs()
 	stale := streams(func(s grpc.ClientStream) grpc.ClientStream { return termBefore{s} })
 	lock := etcdLock(t, etcdClient(t, addrs, stale), lockstrategy.Timing{Expiry: 9 * time.Second}) // a machine that stalls asks in time
-	lease := testlocks.Must(lock.Acquire(t.Context(), "k"))(t)
+	lease := testlocks.Must(lock.Acquire(t.Context(), t.Name()))(t)
 	select {
 	case <-lease.Context().Done():
 	case <-time.After(time.Minute):
@@ -358,7 +336,7 @@ func TestEtcdALockOutlivesItsLeader(t *testing.T) {
 	admin := etcdClient(t, servers.Addrs())
 	timing := lockstrategy.Timing{Request: testlocks.Patient(0)} // an election is a part of it
 	holder := etcdLock(t, etcdClient(t, servers.Addrs()), timing)
-	lease := testlocks.Must(holder.Acquire(t.Context(), "k"))(t)
+	lease := testlocks.Must(holder.Acquire(t.Context(), t.Name()))(t)
 	waiter := inQueue(t, admin, again{etcdLock(t, etcdClient(t, servers.Addrs()), timing)}, 2)
 	leader := testlocks.Must(servers.Leader(t.Context()))(t)
 	leader.Kill()
@@ -399,7 +377,7 @@ func TestEtcdAFullServer(t *testing.T) {
 			t.Fatalf("it is not full: %v", err)
 		}
 	}
-	_, err := lock.Acquire(t.Context(), "k")
+	_, err := lock.Acquire(t.Context(), t.Name())
 	if !errors.Is(err, lockstrategy.ErrUnavailable) || !strings.Contains(err.Error(), "etcdctl alarm disarm") ||
 		!strings.Contains(err.Error(), servers.Addrs()[0]) {
 		t.Errorf("a full server: %v", err)

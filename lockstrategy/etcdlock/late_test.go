@@ -39,7 +39,7 @@ var errUnanswered = status.Error(codes.Unavailable, "the reply was lost")
 // A request may be executed although the servers say that it took too long. Its key is deleted, long before its lease would end.
 func TestEtcdARequestThatTookTooLongLeavesNoKey(t *testing.T) {
 	t.Parallel()
-	addrs := etcdServers(t, 1).Addrs()
+	addrs := sharedEtcd.Of(t).Addrs()
 	admin, late := etcdClient(t, addrs), new(atomic.Bool)
 	client := etcdClient(t, addrs, grpc.WithChainUnaryInterceptor(func(
 		ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption,
@@ -50,17 +50,17 @@ func TestEtcdARequestThatTookTooLongLeavesNoKey(t *testing.T) {
 		}
 		return err
 	}))
-	_, err := etcdLock(t, client, lockstrategy.Timing{Expiry: time.Hour}).Acquire(t.Context(), "k")
+	_, err := etcdLock(t, client, lockstrategy.Timing{Expiry: time.Hour}).Acquire(t.Context(), t.Name())
 	if !errors.Is(err, lockstrategy.ErrUnavailable) || !late.Load() {
 		t.Errorf("got %v", err)
 	}
-	testenv.Eventually(t, "the key is gone", func() bool { return len(etcdKeys(t, admin, "k")) == 0 })
+	testenv.Eventually(t, "the key is gone", func() bool { return len(etcdKeys(t, admin, t.Name())) == 0 })
 }
 
 // A request that arrives after its waiter has become the holder must not give the key the older lease: nobody renews that one.
 func TestEtcdALateAdvanceChangesNothing(t *testing.T) {
 	t.Parallel()
-	addrs := etcdServers(t, 1).Addrs()
+	addrs := sharedEtcd.Of(t).Addrs()
 	admin := etcdClient(t, addrs)
 	var late *pb.TxnRequest
 	client := etcdClient(t, addrs, advances(func(request *pb.TxnRequest, _ *pb.TxnResponse, send func() error) error {
@@ -75,13 +75,13 @@ func TestEtcdALateAdvanceChangesNothing(t *testing.T) {
 		}
 		return send()
 	}))
-	first := testlocks.Must(etcdLock(t, admin, lockstrategy.Timing{}).Acquire(t.Context(), "k"))(t)
+	first := testlocks.Must(etcdLock(t, admin, lockstrategy.Timing{}).Acquire(t.Context(), t.Name()))(t)
 	waiter := inQueue(t, admin, etcdLock(t, client, lockstrategy.Timing{Expiry: 4 * time.Second}), 2)
 	testlocks.Released(t, first)
 	lease := testlocks.Served(t, waiter)
-	granted := etcdKeys(t, admin, "k")[0].Lease
+	granted := etcdKeys(t, admin, t.Name())[0].Lease
 	testlocks.Must(pb.NewKVClient(admin.ActiveConnection()).Txn(t.Context(), late))(t)
-	if keys := etcdKeys(t, admin, "k"); len(keys) != 1 || keys[0].Lease != granted {
+	if keys := etcdKeys(t, admin, t.Name()); len(keys) != 1 || keys[0].Lease != granted {
 		t.Errorf("it was granted with lease %x, and has %v", granted, keys)
 	}
 	testlocks.Released(t, lease)
@@ -96,7 +96,7 @@ func TestEtcdAnAdvanceWithoutAReplyIsFound(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			addrs := etcdServers(t, 1).Addrs()
+			addrs := sharedEtcd.Of(t).Addrs()
 			admin := etcdClient(t, addrs)
 			lost := int64(0) // the lease of the request whose reply is lost
 			client := etcdClient(t, addrs, advances(func(request *pb.TxnRequest, reply *pb.TxnResponse, send func() error) error {
@@ -107,12 +107,12 @@ func TestEtcdAnAdvanceWithoutAReplyIsFound(t *testing.T) {
 				lost = leaseOf(request)
 				return errUnanswered
 			}))
-			first := testlocks.Must(etcdLock(t, admin, lockstrategy.Timing{}).Acquire(t.Context(), "k"))(t)
+			first := testlocks.Must(etcdLock(t, admin, lockstrategy.Timing{}).Acquire(t.Context(), t.Name()))(t)
 			waiter := inQueue(t, admin, etcdLock(t, client, lockstrategy.Timing{}), 2, options...)
-			position := etcdKeys(t, admin, "k")[1]
+			position := etcdKeys(t, admin, t.Name())[1]
 			testlocks.Released(t, first)
 			lease := testlocks.Served(t, waiter)
-			keys := etcdKeys(t, admin, "k")
+			keys := etcdKeys(t, admin, t.Name())
 			if lost == 0 {
 				t.Fatal("no reply was lost: nothing is tested")
 			}
@@ -130,16 +130,16 @@ func TestEtcdAnAdvanceWithoutAReplyIsFound(t *testing.T) {
 // A waiter whose key was replaced by hand goes to the end of the queue, and leaves that key alone.
 func TestEtcdAWaiterWhoseKeyWasReplacedTakesAnotherPosition(t *testing.T) {
 	t.Parallel()
-	admin := etcdClient(t, etcdServers(t, 1).Addrs())
+	admin := etcdClient(t, sharedEtcd.Of(t).Addrs())
 	lock := etcdLock(t, admin, lockstrategy.Timing{})
-	first := testlocks.Must(lock.Acquire(t.Context(), "k"))(t)
+	first := testlocks.Must(lock.Acquire(t.Context(), t.Name()))(t)
 	waiter := inQueue(t, admin, lock, 2)
-	name := string(etcdKeys(t, admin, "k")[1].Key)
+	name := string(etcdKeys(t, admin, t.Name())[1].Key)
 	testlocks.Must(admin.Delete(t.Context(), name))(t)
 	testlocks.Must(admin.Put(t.Context(), name, "by hand"))(t)
 	testlocks.Released(t, first)
-	testenv.Eventually(t, "it is in the queue", func() bool { return len(etcdKeys(t, admin, "k")) == 2 || len(waiter) > 0 })
-	if kept := string(etcdKeys(t, admin, "k")[0].Value); kept != "by hand" || len(waiter) > 0 {
+	testenv.Eventually(t, "it is in the queue", func() bool { return len(etcdKeys(t, admin, t.Name())) == 2 || len(waiter) > 0 })
+	if kept := string(etcdKeys(t, admin, t.Name())[0].Value); kept != "by hand" || len(waiter) > 0 {
 		t.Fatalf("the first in the queue is %q; the waiter was granted the key: %t", kept, len(waiter) > 0)
 	}
 	testlocks.Must(admin.Delete(t.Context(), name))(t)

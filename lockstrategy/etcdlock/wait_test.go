@@ -23,7 +23,7 @@ import (
 // Positions are kept for seconds, and waits last for minutes. A process that is stalled for so long loses its position, and tries again.
 func TestEtcdAWaiterKeepsItsPosition(t *testing.T) {
 	t.Parallel()
-	admin, stalls := etcdClient(t, etcdServers(t, 1).Addrs()), testenv.WatchStalls(t)
+	admin, stalls := etcdClient(t, sharedEtcd.Of(t).Addrs()), testenv.WatchStalls(t)
 	for range 3 {
 		stalls.Longest()
 		before, after := waitsBeyondItsPosition(t, admin)
@@ -43,12 +43,12 @@ func TestEtcdAWaiterKeepsItsPosition(t *testing.T) {
 func waitsBeyondItsPosition(t *testing.T, admin *clientv3.Client) (before, after int64) {
 	t.Helper()
 	lock := etcdLock(t, admin, lockstrategy.Timing{})
-	first := testlocks.Must(lock.Acquire(t.Context(), "k"))(t)
+	first := testlocks.Must(lock.Acquire(t.Context(), t.Name()))(t)
 	waiter := inQueue(t, admin, lock, 2)
-	position := etcdKeys(t, admin, "k")[1]
+	position := etcdKeys(t, admin, t.Name())[1]
 	full := testlocks.Must(admin.TimeToLive(t.Context(), clientv3.LeaseID(position.Lease)))(t).GrantedTTL
 	time.Sleep(time.Duration(full)*time.Second + 3*time.Second) // time is the subject: past it a position that is not renewed is gone
-	if kept := etcdKeys(t, admin, "k"); len(kept) == 2 {
+	if kept := etcdKeys(t, admin, t.Name()); len(kept) == 2 {
 		after = kept[1].CreateRevision
 	}
 	testlocks.Released(t, first)
@@ -59,9 +59,9 @@ func waitsBeyondItsPosition(t *testing.T, admin *clientv3.Client) (before, after
 // A waiter looks in any case, 0.8 s after it has come, or later. With notifications waiters need less; a busy machine may delay some.
 func TestEtcdAReleaseWakesTheNextWaiter(t *testing.T) {
 	t.Parallel()
-	admin := etcdClient(t, etcdServers(t, 1).Addrs())
+	admin := etcdClient(t, sharedEtcd.Of(t).Addrs())
 	lock := etcdLock(t, admin, lockstrategy.Timing{})
-	lease := testlocks.Must(lock.Acquire(t.Context(), "k"))(t)
+	lease := testlocks.Must(lock.Acquire(t.Context(), t.Name()))(t)
 	var took []time.Duration
 	for range 10 {
 		waiter := inQueue(t, admin, lock, 2)
@@ -80,17 +80,17 @@ func TestEtcdAReleaseWakesTheNextWaiter(t *testing.T) {
 // position before its own is deleted, it watches the next one.
 func TestEtcdAWaiterWatchesTheFuture(t *testing.T) {
 	t.Parallel()
-	addrs := etcdServers(t, 1).Addrs()
+	addrs := sharedEtcd.Of(t).Addrs()
 	admin, from := etcdClient(t, addrs), make(chan int64, 1)
 	recorded := streams(func(s grpc.ClientStream) grpc.ClientStream { return watching{s, from} })
-	lease := testlocks.Must(etcdLock(t, admin, lockstrategy.Timing{}).Acquire(t.Context(), "k"))(t)
-	between := testlocks.Must(admin.Put(t.Context(), etcdQueue("k")+"another", ""))(t).Header.Revision
+	lease := testlocks.Must(etcdLock(t, admin, lockstrategy.Timing{}).Acquire(t.Context(), t.Name()))(t)
+	between := testlocks.Must(admin.Put(t.Context(), etcdQueue(t.Name())+"another", ""))(t).Header.Revision
 	waiter := inQueue(t, admin, etcdLock(t, etcdClient(t, addrs, recorded), lockstrategy.Timing{}), 3)
-	position := etcdKeys(t, admin, "k")[2].CreateRevision
+	position := etcdKeys(t, admin, t.Name())[2].CreateRevision
 	if first := <-from; first <= position || position <= between {
 		t.Errorf("it watches from revision %d, and has its position since %d", first, position)
 	}
-	testlocks.Must(admin.Delete(t.Context(), etcdQueue("k")+"another"))(t)
+	testlocks.Must(admin.Delete(t.Context(), etcdQueue(t.Name())+"another"))(t)
 	select {
 	case <-from:
 	case <-time.After(time.Minute):
@@ -106,8 +106,8 @@ func TestEtcdAHolderLearnsOfADeletionThatWasCompacted(t *testing.T) {
 	addrs := etcdServers(t, 1).Addrs()
 	admin, from := etcdClient(t, addrs), make(chan int64)
 	held := streams(func(s grpc.ClientStream) grpc.ClientStream { return watching{s, from} })
-	lease := testlocks.Must(etcdLock(t, etcdClient(t, addrs, held), lockstrategy.Timing{Expiry: time.Hour}).Acquire(t.Context(), "k"))(t)
-	deleted := testlocks.Must(admin.Delete(t.Context(), etcdQueue("k"), clientv3.WithPrefix()))(t).Header.Revision
+	lease := testlocks.Must(etcdLock(t, etcdClient(t, addrs, held), lockstrategy.Timing{Expiry: time.Hour}).Acquire(t.Context(), t.Name()))(t)
+	deleted := testlocks.Must(admin.Delete(t.Context(), etcdQueue(t.Name()), clientv3.WithPrefix()))(t).Header.Revision
 	testlocks.Must(admin.Put(t.Context(), "another", ""))(t)
 	testlocks.Must(admin.Compact(t.Context(), deleted+1))(t)
 	if first := <-from; first > deleted {
@@ -141,12 +141,12 @@ func (s watching) SendMsg(m any) error {
 // A lease that is used again must have time left for the new holder.
 func TestEtcdAnOldLeaseIsNotUsedAgain(t *testing.T) {
 	t.Parallel()
-	admin := etcdClient(t, etcdServers(t, 1).Addrs())
+	admin := etcdClient(t, sharedEtcd.Of(t).Addrs())
 	lock := etcdLock(t, admin, lockstrategy.Timing{Expiry: 9 * time.Second})
-	testlocks.Released(t, testlocks.Must(lock.Acquire(t.Context(), "k"))(t))
+	testlocks.Released(t, testlocks.Must(lock.Acquire(t.Context(), t.Name()))(t))
 	time.Sleep(4 * time.Second) // time is the subject: 5 s are left
 	asked := time.Now()
-	lease := testlocks.Must(lock.Acquire(t.Context(), "k"))(t)
+	lease := testlocks.Must(lock.Acquire(t.Context(), t.Name()))(t)
 	if had := lease.Until().Sub(asked); had < 6*time.Second {
 		t.Errorf("when a new lease of 9 s was asked for it had %s left", had)
 	}
@@ -156,22 +156,22 @@ func TestEtcdAnOldLeaseIsNotUsedAgain(t *testing.T) {
 // The caller's key would stop later callers for as long as its position is kept.
 func TestEtcdAWaiterThatLeavesTakesItsKeyAway(t *testing.T) {
 	t.Parallel()
-	admin := etcdClient(t, etcdServers(t, 1).Addrs())
+	admin := etcdClient(t, sharedEtcd.Of(t).Addrs())
 	lock := etcdLock(t, admin, lockstrategy.Timing{})
-	first := testlocks.Must(lock.Acquire(t.Context(), "k"))(t)
+	first := testlocks.Must(lock.Acquire(t.Context(), t.Name()))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	left := make(chan error, 1)
 	go func() {
-		_, err := lock.Acquire(ctx, "k")
+		_, err := lock.Acquire(ctx, t.Name())
 		left <- err
 	}()
-	testenv.Eventually(t, "it waits", func() bool { return len(etcdKeys(t, admin, "k")) == 2 })
-	position := etcdKeys(t, admin, "k")[1]
+	testenv.Eventually(t, "it waits", func() bool { return len(etcdKeys(t, admin, t.Name())) == 2 })
+	position := etcdKeys(t, admin, t.Name())[1]
 	cancel()
 	if err := <-left; !errors.Is(err, context.Canceled) {
 		t.Errorf("it left with %v", err)
 	}
-	testenv.Eventually(t, "its key is gone", func() bool { return len(etcdKeys(t, admin, "k")) == 1 })
+	testenv.Eventually(t, "its key is gone", func() bool { return len(etcdKeys(t, admin, t.Name())) == 1 })
 	if lease := testlocks.Must(admin.TimeToLive(t.Context(), clientv3.LeaseID(position.Lease)))(t); lease.TTL < 0 {
 		t.Error("its key was gone with its lease, and not before")
 	}
@@ -181,19 +181,19 @@ func TestEtcdAWaiterThatLeavesTakesItsKeyAway(t *testing.T) {
 // A lock that is closed has nothing in the background that could delete the key later.
 func TestEtcdAWaiterOfAClosedLockTakesItsKeyAway(t *testing.T) {
 	t.Parallel()
-	admin := etcdClient(t, etcdServers(t, 1).Addrs())
-	first := testlocks.Must(etcdLock(t, admin, lockstrategy.Timing{}).Acquire(t.Context(), "k"))(t)
+	admin := etcdClient(t, sharedEtcd.Of(t).Addrs())
+	first := testlocks.Must(etcdLock(t, admin, lockstrategy.Timing{}).Acquire(t.Context(), t.Name()))(t)
 	lock, left := etcdLock(t, admin, lockstrategy.Timing{}), make(chan error, 1)
 	go func() {
-		_, err := lock.Acquire(testenv.Context(t), "k")
+		_, err := lock.Acquire(testenv.Context(t), t.Name())
 		left <- err
 	}()
-	testenv.Eventually(t, "it waits", func() bool { return len(etcdKeys(t, admin, "k")) == 2 })
+	testenv.Eventually(t, "it waits", func() bool { return len(etcdKeys(t, admin, t.Name())) == 2 })
 	_ = lock.Close()
 	if err := <-left; !errors.Is(err, lockstrategy.ErrUnavailable) {
 		t.Errorf("it left with %v", err)
 	}
-	if keys := etcdKeys(t, admin, "k"); len(keys) != 1 {
+	if keys := etcdKeys(t, admin, t.Name()); len(keys) != 1 {
 		t.Errorf("the queue is %v", keys)
 	}
 	testlocks.Released(t, first)
@@ -202,7 +202,7 @@ func TestEtcdAWaiterOfAClosedLockTakesItsKeyAway(t *testing.T) {
 // The server is out of reach of the waiter only, and not for as long as its position is kept.
 func TestEtcdAWaiterOutlastsALostConnection(t *testing.T) {
 	t.Parallel()
-	addrs := etcdServers(t, 1).Addrs()
+	addrs := sharedEtcd.Of(t).Addrs()
 	proxy := faultproxy.New(faultproxy.TCP(addrs[0]))
 	t.Cleanup(proxy.Close)
 	admin := etcdClient(t, addrs)
@@ -211,7 +211,7 @@ func TestEtcdAWaiterOutlastsALostConnection(t *testing.T) {
 	addr := testlocks.Must(proxy.Listen())(t)
 	watched := etcdClient(t, []string{addr}, grpc.WithChainUnaryInterceptor(failures(away, failed), counted(answered)))
 	before := answered.Load()
-	first := testlocks.Must(etcdLock(t, admin, lockstrategy.Timing{}).Acquire(t.Context(), "k"))(t)
+	first := testlocks.Must(etcdLock(t, admin, lockstrategy.Timing{}).Acquire(t.Context(), t.Name()))(t)
 	// The waiter looks after 1.7 s, in vain. Its position is kept for 5 s, so another look has 3 s for its answer.
 	waiter := inQueue(t, admin, etcdLock(t, watched, lockstrategy.Timing{Request: 3 * time.Second}), 2)
 	testenv.Eventually(t, "it has two leases, a refusal, and a position", func() bool { return answered.Load() >= before+4 })

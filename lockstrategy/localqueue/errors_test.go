@@ -12,28 +12,6 @@ import (
 
 // A queue goes on after every error, and each caller is told its own.
 
-// An outage that a caller learns who tries once ends its own attempt only. The callers behind it ask for themselves.
-func TestQueueGoesOnAfterOneAttempt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := bubble.New(t, time.Minute)
-		f.OnAcquire = func(r lockstrategy.Request) error {
-			if !r.Once {
-				return nil
-			}
-			time.Sleep(time.Second) // of the bubble: the others come meanwhile
-			return lockstrategy.ErrUnavailable
-		}
-		c, once := newQueue(t, f, HandOff{}), make(chan error)
-		go func() { _, err := c.Acquire(t.Context(), "k", lockstrategy.TryOnce()); once <- err }()
-		synctest.Wait()
-		next := bubble.Wait(t, c)
-		if err := <-once; !errors.Is(err, lockstrategy.ErrUnavailable) {
-			t.Errorf("the caller that tries once got %v", err)
-		}
-		bubble.Release(t, <-next)
-	})
-}
-
 // A caller whose wait ends as its queue learns of an outage is told of the outage.
 func TestQueueTellsACallerThatLeavesOfTheOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -87,31 +65,46 @@ func TestQueueOutlivesAPanicInARelease(t *testing.T) {
 	})
 }
 
-// A grant that came too late for one caller's short lease is no outage: the callers behind it get theirs.
-func TestQueueTellsOnlyTheCallerWhoseLeaseWasOver(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, slow := bubble.New(t, time.Minute), true
-		f.OnGrant = func() {
-			if slow {
-				slow = false
-				time.Sleep(2 * lockstrategy.ShortestLease) // of the bubble: the answer comes after the lease has ended
+// What ends one caller's attempt ends that attempt only: the callers behind it ask for themselves.
+func TestQueueGoesOnAfterOneCallersError(t *testing.T) {
+	for name, c := range map[string]struct {
+		option  lockstrategy.Option
+		asked   error         // what the backend answers,
+		granted time.Duration // or after what time it grants the key
+		want    error
+	}{
+		"an outage, tried once":       {lockstrategy.TryOnce(), lockstrategy.ErrUnavailable, 0, lockstrategy.ErrUnavailable},
+		"an outage, waited too short": {lockstrategy.WaitAtMost(time.Millisecond), lockstrategy.ErrUnavailable, 0, lockstrategy.ErrUnavailable},
+		"a grant after a short lease": {
+			lockstrategy.LeaseFor(lockstrategy.ShortestLease), nil, 2 * lockstrategy.ShortestLease, lockstrategy.ErrExpired,
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f, calls := bubble.New(t, time.Minute), 0
+			f.OnAcquire = func(lockstrategy.Request) error {
+				if calls++; calls > 1 {
+					return nil
+				}
+				time.Sleep(time.Second) // of the bubble: the others come meanwhile
+				return c.asked
 			}
-		}
-		c := newQueue(t, f, HandOff{})
-		short := make(chan error)
-		go func() {
-			_, err := c.Acquire(t.Context(), "k", lockstrategy.LeaseFor(lockstrategy.ShortestLease))
-			short <- err
-		}()
-		synctest.Wait()
-		next := bubble.Wait(t, c)
-		if err := <-short; !errors.Is(err, lockstrategy.ErrExpired) || !errors.Is(err, lockstrategy.ErrNotAcquired) {
-			t.Errorf("the caller with a short lease got %v", err)
-		}
-		lease := <-next
-		if lease == nil {
-			t.Fatal("the next caller got no lease")
-		}
-		bubble.Release(t, lease)
-	})
+			f.OnGrant = func() {
+				if calls == 1 {
+					time.Sleep(c.granted)
+				}
+			}
+			q, first := newQueue(t, f, HandOff{}), make(chan error)
+			go func() { _, err := q.Acquire(t.Context(), "k", c.option); first <- err }()
+			synctest.Wait()
+			next := bubble.Wait(t, q)
+			if err := <-first; !errors.Is(err, c.want) || !errors.Is(err, lockstrategy.ErrNotAcquired) {
+				t.Errorf("%s: the caller got %v, want %v", name, err, c.want)
+			}
+			lease := <-next
+			if lease == nil {
+				t.Fatalf("%s: the caller behind it got no lease", name)
+			}
+			bubble.Release(t, lease)
+		})
+	}
 }

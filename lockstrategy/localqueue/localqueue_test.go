@@ -79,36 +79,6 @@ func TestQueueTellsOfALossDuringTheRelease(t *testing.T) {
 	})
 }
 
-// A caller whose wait ends while the server gives no answer learns that. The callers behind it wait for themselves.
-func TestQueueLetsOthersWaitLonger(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, calls := bubble.New(t, time.Minute), 0
-		f.OnAcquire = func(lockstrategy.Request) error {
-			if calls++; calls == 1 {
-				time.Sleep(time.Second) // of the bubble: a timeout
-				return lockstrategy.ErrUnavailable
-			}
-			return nil
-		}
-		c := newQueue(t, f, HandOff{})
-		hasty := make(chan error)
-		go func() {
-			_, err := c.Acquire(t.Context(), "k", lockstrategy.WaitAtMost(10*time.Millisecond))
-			hasty <- err
-		}()
-		synctest.Wait()
-		patient := bubble.Wait(t, c)
-		if err := <-hasty; !errors.Is(err, lockstrategy.ErrUnavailable) {
-			t.Errorf("the hasty caller got %v", err)
-		}
-		lease := <-patient
-		if lease == nil {
-			t.Fatal("the patient caller got no lease")
-		}
-		bubble.Release(t, lease)
-	})
-}
-
 // The next holder may begin as soon as the lease is handed off. So the context of the one before ends first. This test is in no bubble: a
 // goroutine that waits for a mutex stops its clock.
 func TestQueueEndsAContextBeforeItHandsOff(t *testing.T) {

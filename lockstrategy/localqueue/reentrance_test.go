@@ -3,7 +3,6 @@ package localqueue
 import (
 	"context"
 	"errors"
-	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -81,31 +80,6 @@ func TestQueueGivesEachHolderATokenOfItsOwn(t *testing.T) {
 		}
 		if f.Grants.Load() != 2 {
 			t.Errorf("%d grants, want 2: a grant has room for 256 leases", f.Grants.Load())
-		}
-	})
-}
-
-// Under the context of a lease that entered again, what was acquired in between is held, too. A second wait
-// would deadlock the bubble.
-func TestAnOwnerEntersAgainOverSeveralKeys(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c, ctx := newQueue(t, lockstrategy.None{}, HandOff{}), t.Context()
-		var held []*lockstrategy.Lease
-		for _, key := range []string{"a", "b", "a", "b", "a"} {
-			lease, err := c.Acquire(ctx, key)
-			if err != nil {
-				t.Fatal(err)
-			}
-			held, ctx = append(held, lease), lease.Context()
-		}
-		for _, lease := range held {
-			bubble.Release(t, lease)
-		}
-		for _, key := range []string{"a", "b"} {
-			bubble.Release(t, bubble.Acquire(t, c, key)) // both are free
-		}
-		if left := fmt.Sprint(c.lines); len(c.lines) != 0 {
-			t.Error("something is left: ", left)
 		}
 	})
 }

@@ -3,6 +3,7 @@ package locktest
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"locklab/lockstrategy"
 	"locklab/lockstrategy/localqueue"
@@ -22,6 +23,7 @@ func exclusion() []promise {
 		{"a release works under a context that has ended", everybody, trial.releasedLate},
 		{"a lease outlives the context it was acquired under", everybody, trial.outlives},
 		{"a living holder keeps its lease beyond the lease's length", served, trial.renewed},
+		{"a lock that is closed ends waits, grants nothing, and keeps what it holds", served, trial.closed},
 	}
 }
 
@@ -31,18 +33,22 @@ func (c trial) oneHolder(bounds localqueue.HandOff) {
 	if !c.backend.Queued {
 		callers = 4 // all of them compete on the server, without a queue: it takes longer
 	}
-	if err := Excludes(c.Context(), one, two, c.key, callers, 12); err != nil {
+	if err := Excludes(c.Context(), one, two, c.key, callers, 8); err != nil {
 		c.Error(err)
 	}
 }
 
 func (c trial) keysApart() {
 	one, two := c.pair(Settings{Lease: long})
-	lease, other := c.acquire(one), c
-	other.key += "-b"
-	other.release(other.acquire(two))
-	other.release(other.acquire(one))
-	c.release(lease)
+	held := []*lockstrategy.Lease{c.acquire(one)}
+	for i, name := range []string{c.key + "-b", c.key + "/b", "./" + c.key, strings.ToUpper(c.key), c.key + "ä"} {
+		other := c
+		other.key = name
+		held = append(held, other.acquire([]Client{two, one}[i%2], lockstrategy.TryOnce()))
+	}
+	for _, lease := range held {
+		c.release(lease)
+	}
 }
 
 func (c trial) released() {
@@ -102,4 +108,28 @@ func (c trial) renewed() {
 		c.Fatalf("the holder lost its lease: %v", context.Cause(lease.Context()))
 	}
 	c.release(lease)
+}
+
+func (c trial) closed() {
+	one, two := c.pair(Settings{Lease: 3 * short})
+	lease := c.acquire(one)
+	before := two.Sent()
+	waiter := c.wait(c.bounded(), two)
+	c.eventually("it waits", func() bool { return two.Sent() > before })
+	two.Close()
+	_, later := two.Acquire(c.bounded(), c.key+"-b")
+	for what, err := range map[string]error{"a caller that waited": (<-waiter).err, "a later one": later} {
+		if !errors.Is(err, lockstrategy.ErrUnavailable) || !errors.Is(err, lockstrategy.ErrNotAcquired) {
+			c.Errorf("%s got %v, want ErrUnavailable and ErrNotAcquired", what, err)
+		}
+	}
+	if len(c.backend.Server.Entries(c.T, c.key+"-b")) > 0 {
+		c.Error("a lock that is closed has taken a key")
+	}
+	until := lease.Until()
+	one.Close()
+	c.eventually("it is renewed, or lost", func() bool { return lease.Until().After(until) || lease.Context().Err() != nil })
+	c.taken(c.open(Settings{Lease: long}))
+	c.release(lease)
+	c.eventually("the server has no owner of the key", func() bool { return c.standing() == 0 })
 }

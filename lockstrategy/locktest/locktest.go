@@ -23,14 +23,15 @@ type Backend struct {
 	// Open opens one more client of the lock, which shares nothing with the others but the server: another process.
 	Open func(t *testing.T, s Settings) Client
 	// Server is asked past all clients. nil: there is none, and every client excludes only itself.
-	Server *Server
-	Wired  bool // Open can put a wire between client and server
-	Fenced bool // leases have fencing tokens
-	Admin  bool // its clients can look at locks and free them by force
-	Queued bool // its clients queue their callers, hand leases off, and let an owner enter again
-	Yields bool // a client lets others go first after its turn
-	Queues bool // its server queues those that wait: one that has died is passed over when its lease ends
-	Polls  bool // those that wait ask again and again: the last request of one that dies may still be granted, for its lease
+	Server  *Server
+	Wired   bool // Open can put a wire between client and server
+	Fenced  bool // leases have fencing tokens
+	Admin   bool // its clients can look at locks and free them by force
+	Queued  bool // its clients queue their callers, hand leases off, and let an owner enter again
+	Yields  bool // a client lets others go first after its turn
+	Queues  bool // its server queues those that wait: one that has died is passed over when its lease ends
+	Watches bool // a holder whose key is deleted is told, long before it would renew
+	Polls   bool // those that wait ask again and again: the last request of one that dies may still be granted, for its lease
 
 	bubble bool // it is part of a bubble
 }
@@ -48,6 +49,7 @@ type Client struct {
 	lockstrategy.Strategy
 	Queue *localqueue.Queue // before the strategy; nil: it has none
 	Admin *redislock.Lock   // of [Backend.Admin]
+	Close func()            // of the strategy, and of its queue
 	Crash func()            // cuts its connections for good; called at most once. nil: no server
 	Sent  func() int        // how many commands the server has executed for it
 }

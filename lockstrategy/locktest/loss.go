@@ -67,7 +67,11 @@ func (c trial) atMostGivesBack() {
 }
 
 func (c trial) gone() {
-	client := c.open(Settings{Lease: renewed})
+	settings := Settings{Lease: renewed}
+	if c.backend.Watches {
+		settings.Lease = long
+	}
+	client := c.open(settings)
 	lease := c.acquire(client)
 	c.backend.Server.Forget(c.T, c.key)
 	waiter := c.wait(context.Background(), client)

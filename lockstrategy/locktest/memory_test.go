@@ -89,8 +89,13 @@ func (o *memoryOwner) Renew(context.Context) error {
 	})
 }
 
-// Release implements Owner.
-func (o *memoryOwner) Release(context.Context) error { return o.own(func() { delete(o.locks, o.key) }) }
+// Release implements Owner. As in most client libraries, nothing is sent under a context that has ended.
+func (o *memoryOwner) Release(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return o.own(func() { delete(o.locks, o.key) })
+}
 
 func (o *memoryOwner) own(change func()) (err error) {
 	failed := o.ask(func() {

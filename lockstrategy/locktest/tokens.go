@@ -26,7 +26,7 @@ func (c trial) tokensGrow() {
 	var mu sync.Mutex
 	var last uint64
 	grants := 0
-	err := compete(context.Background(), c.key, clients, 4, 15, func(_ int, lease *lockstrategy.Lease) error {
+	err := compete(context.Background(), c.key, clients, 4, 10, func(_ int, lease *lockstrategy.Lease) error {
 		mu.Lock()
 		defer mu.Unlock()
 		token := lease.FencingToken()

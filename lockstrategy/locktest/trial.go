@@ -185,7 +185,9 @@ func (c trial) standing() int {
 // eventually asks until ok reports true.
 func (c trial) eventually(what string, ok func() bool) {
 	c.Helper()
-	for began := time.Now(); !ok(); time.Sleep(time.Millisecond) {
+	pause := time.Millisecond
+	for began := time.Now(); !ok(); time.Sleep(pause) {
+		pause = min(2*pause, 8*time.Millisecond)
 		if time.Since(began) > timeout {
 			c.Fatalf("it did not happen: %s", what)
 		}

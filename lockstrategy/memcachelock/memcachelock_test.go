@@ -28,7 +28,7 @@ func TestMemcachedConforms(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			testlocks.OnServer(t, queued)
-			locktest.Run(t, memcachedBackend(t, memcachedServer(t), queued))
+			locktest.Run(t, memcachedBackend(t, sharedMemcached.Of(t), queued))
 		})
 	}
 }
@@ -61,6 +61,12 @@ func memcachedBackend(t *testing.T, server *servers.Memcached, queued bool) lock
 	}
 }
 
+var sharedMemcached = testenv.Shared[*servers.Memcached]{
+	Need:  testenv.Memcached,
+	Start: func(ctx context.Context, s *servers.Stack) (*servers.Memcached, error) { return s.Memcached(ctx) },
+}
+
+// memcachedServer starts a server that ends with the test, for one that fills it, stops it, or counts all its requests.
 func memcachedServer(t testing.TB, settings ...string) *servers.Memcached {
 	t.Helper()
 	testenv.Needs(t, testenv.Memcached)
@@ -185,7 +191,7 @@ func (c *cache) beforeCas(do func()) {
 
 func TestMemcachedRenewalResurrectsNothing(t *testing.T) {
 	t.Parallel()
-	server := memcachedServer(t)
+	server := sharedMemcached.Of(t)
 	for name, next := range map[string]string{"evicted": "", "evicted, and another's": "another"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -210,17 +216,17 @@ func TestMemcachedRenewalResurrectsNothing(t *testing.T) {
 
 func TestMemcachedReleaseFreesNobodyElsesLock(t *testing.T) {
 	t.Parallel()
-	server := memcachedServer(t)
+	server := sharedMemcached.Of(t)
 	c, admin := cacheAt(t, server.Addr), cacheAt(t, server.Addr)
-	lease := testlocks.Must(memcachedLock(t, c, time.Minute).Acquire(t.Context(), "lock"))(t)
+	lease := testlocks.Must(memcachedLock(t, c, time.Minute).Acquire(t.Context(), t.Name()))(t)
 	c.beforeCas(func() {
-		admin.evict(t, "lock")
-		admin.add(t, "lock", "another")
+		admin.evict(t, t.Name())
+		admin.add(t, t.Name(), "another")
 	})
 	if err := lease.Release(t.Context()); !errors.Is(err, lockstrategy.ErrGone) {
 		t.Errorf("got %v, want ErrGone", err)
 	}
-	if owner := admin.owner(t, "lock"); owner != "another" {
+	if owner := admin.owner(t, t.Name()); owner != "another" {
 		t.Errorf("the key's owner is %q", owner)
 	}
 }
@@ -228,11 +234,11 @@ func TestMemcachedReleaseFreesNobodyElsesLock(t *testing.T) {
 // A renewal that comes between gets and cas of a release changes the item.
 func TestMemcachedReleaseDuringARenewal(t *testing.T) {
 	t.Parallel()
-	server := memcachedServer(t)
+	server := sharedMemcached.Of(t)
 	c, admin := cacheAt(t, server.Addr), cacheAt(t, server.Addr)
-	lease := testlocks.Must(memcachedLock(t, c, time.Minute).Acquire(t.Context(), "lock"))(t)
+	lease := testlocks.Must(memcachedLock(t, c, time.Minute).Acquire(t.Context(), t.Name()))(t)
 	c.beforeCas(func() {
-		item := testlocks.Must(admin.Get("lock"))(t)
+		item := testlocks.Must(admin.Get(t.Name()))(t)
 		if item.Expiration = 60; admin.CompareAndSwap(item) != nil {
 			t.Error("it was not renewed")
 		}
@@ -240,7 +246,7 @@ func TestMemcachedReleaseDuringARenewal(t *testing.T) {
 	if err := lease.Release(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if owner := admin.owner(t, "lock"); owner != "" {
+	if owner := admin.owner(t, t.Name()); owner != "" {
 		t.Errorf("the key's owner is %q", owner)
 	}
 }
@@ -333,7 +339,7 @@ func TestMemcachedThatIsFull(t *testing.T) {
 
 func TestMemcachedKeys(t *testing.T) {
 	t.Parallel()
-	server := memcachedServer(t)
+	server := sharedMemcached.Of(t)
 	lock := memcachedLock(t, cacheAt(t, server.Addr), time.Minute)
 	for _, key := range []string{"", "a b", "a\tb", "a\x7fb", strings.Repeat("k", 251)} {
 		if _, err := lock.Acquire(t.Context(), key); err == nil || !strings.Contains(err.Error(), "1 to 250 bytes") {
@@ -343,6 +349,25 @@ func TestMemcachedKeys(t *testing.T) {
 	for _, key := range []string{"lock:order:{7}", "锁", strings.Repeat("k", 250)} {
 		if err := testlocks.Must(lock.Acquire(t.Context(), key))(t).Release(t.Context()); err != nil {
 			t.Errorf("%q: %v", key, err)
+		}
+	}
+}
+
+// The server counts the ticks of a clock, one each second: the first may come immediately, and one may be left out. So an item is kept for
+// two seconds more than its lease, in whole seconds.
+func TestMemcachedKeepsAnItemForLongerThanItsLease(t *testing.T) {
+	t.Parallel()
+	c, expiry := cacheAt(t, sharedMemcached.Of(t).Addr), ""
+	lock := memcachedLock(t, c, time.Minute)
+	c.before = func(request string) {
+		if strings.HasPrefix(request, "add ") {
+			expiry = strings.Fields(request)[3]
+		}
+	}
+	for lease, want := range map[time.Duration]string{time.Second: "3", 1001 * time.Millisecond: "4", time.Minute: "62"} {
+		testlocks.Released(t, testlocks.Must(lock.Acquire(t.Context(), t.Name(), lockstrategy.LeaseFor(lease)))(t))
+		if expiry != want {
+			t.Errorf("a lease of %s is an item of %s s, want %s", lease, expiry, want)
 		}
 	}
 }

@@ -133,28 +133,3 @@ func TestAClientThatGoesAwayDoesNotSpoilThePreflight(t *testing.T) {
 		t.Errorf("it tells %q", got)
 	}
 }
-
-func TestPreflightIsLoggedInLines(t *testing.T) {
-	report := Report{
-		Lock: "v3",
-		Weaknesses: []Weakness{
-			{Where: []string{"a:1"}, What: "worst", Why: "so", Remedy: "this", Grave: true},
-			{Where: []string{"a:1", "b:2"}, What: "bad", Why: "thus", Remedy: "that"},
-		},
-	}
-	var out bytes.Buffer
-	plain := slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-		if a.Key == slog.TimeKey {
-			return slog.Attr{}
-		}
-		return a
-	}}
-	m := NewMonitor(slog.New(slog.NewTextHandler(&out, &plain)), func(context.Context) (Report, bool) { return report, true })
-	m.Reports(t.Context())
-	want := `level=ERROR msg="preflight: no lock" lock=v3 what=worst why=so remedy=this where=a:1
-level=WARN msg="preflight: weakness" lock=v3 what=bad why=thus remedy=that where="a:1, b:2"
-`
-	if out.String() != want {
-		t.Errorf("it logs\n%s\nwant\n%s", out.String(), want)
-	}
-}

@@ -31,8 +31,7 @@ func TestRedisConforms(t *testing.T) {
 		t.Run("redis-server/"+name, func(t *testing.T) {
 			t.Parallel()
 			testlocks.OnServer(t, queued)
-			testenv.Needs(t, testenv.RedisServer)
-			node := testenv.Redis(t, true)
+			node := sharedRedis.Of(t)
 			b := redisBackend(testlocks.Client(t, node.Addr), queued, func(t *testing.T, s locktest.Settings) redis.UniversalClient {
 				return testlocks.Client(t, testlocks.Behind(t, s.Wire, node.Addr))
 			})
@@ -48,10 +47,13 @@ func TestRedisConformsInEveryTopology(t *testing.T) {
 	for _, kind := range []topology.Kind{topology.MasterSlave, topology.Sentinel, topology.Cluster} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
-			if kind != topology.Cluster { // the others differ in how a client finds the master, and not in what it asks
+			var started *servers.Topology
+			if kind == topology.Cluster {
+				started = sharedCluster.Of(t)
+			} else { // the others differ in how a client finds the master, and not in what it asks
 				testenv.Check(t, testenv.Whole)
+				started = testenv.Topology(t, string(kind))
 			}
-			started := testenv.Topology(t, string(kind))
 			connect := func(t *testing.T, _ locktest.Settings) redis.UniversalClient {
 				r, err := topology.Open(testenv.Context(t), topology.Config{
 					Kind: kind, Addrs: started.Addrs, SentinelMaster: servers.SentinelMaster,

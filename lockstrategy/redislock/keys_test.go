@@ -13,30 +13,27 @@ import (
 	"locklab/versions"
 )
 
-// A key is taken on every topology or on none. One that is refused is refused before anything is sent, with what to do.
-func TestTheBracesOfAKey(t *testing.T) {
+// A key is taken on every topology or on none. One that is refused is refused before anything is sent: here there is no server.
+func TestAKeyWithoutATagIsRefused(t *testing.T) {
 	t.Parallel()
-	started := testenv.Topology(t, "cluster")
-	cluster := testlocks.Must(topology.Open(testenv.Context(t), topology.Config{Kind: topology.Cluster, Addrs: started.Addrs}))(t)
+	lock := testlocks.Open(t, versions.NameRedis, versions.Backends{Redis: testlocks.Client(t, "127.0.0.1:1")})
+	for _, key := range []string{"job:a}b", "job:a}", "}", "job:a{b", "{", "a}b{c", "a{}b", "a{}{b}", ""} {
+		if _, err := lock.Acquire(t.Context(), key); errors.Is(err, lockstrategy.ErrUnavailable) || !errors.Is(err, lockstrategy.ErrNotAcquired) {
+			t.Errorf("%q is refused with %v", key, err)
+		}
+	}
+}
+
+// The key, its counter and its channel lie in one slot of a cluster.
+func TestAKeyWithATagIsTaken(t *testing.T) {
+	t.Parallel()
+	config := topology.Config{Kind: topology.Cluster, Addrs: sharedCluster.Of(t).Addrs}
+	cluster := testlocks.Must(topology.Open(testenv.Context(t), config))(t)
 	t.Cleanup(func() { _ = cluster.Close() })
-	for what, c := range map[string]redis.UniversalClient{
-		"a single Redis": testlocks.Client(t, testenv.Redis(t, false).Addr), "a cluster": cluster.Master,
-	} {
+	for _, c := range []redis.UniversalClient{cluster.Master, testlocks.Client(t, sharedRedis.Of(t).Addr)} {
 		lock := testlocks.Open(t, versions.NameRedis, versions.Backends{Redis: c})
-		for key, taken := range map[string]bool{
-			"job:ab": true, "lock:order:{7}": true, "{7}": true, "a}b{c}d": true, "a{b}c}d{": true, "a{{b}": true,
-			"job:a}b": false, "job:a}": false, "}": false, "job:a{b": false, "{": false, "a}b{c": false, "a{}b": false, "a{}{b}": false, "": false,
-		} {
-			lease, err := lock.Acquire(t.Context(), key)
-			switch {
-			case taken:
-				testlocks.Released(t, testlocks.Must(lease, err)(t))
-			case err == nil:
-				testlocks.Released(t, lease)
-				t.Errorf("%s takes %q", what, key)
-			case errors.Is(err, lockstrategy.ErrUnavailable) || !errors.Is(err, lockstrategy.ErrNotAcquired):
-				t.Errorf("%s: %q is refused with %v", what, key, err)
-			}
+		for _, key := range []string{"job:ab", "lock:order:{7}", "{7}", "a}b{c}d", "a{b}c}d{", "a{{b}"} {
+			testlocks.Released(t, testlocks.Granted(t, lock, key))
 		}
 	}
 }

@@ -56,8 +56,8 @@ type process struct {
 
 // runModel runs a program with a lock, and returns what happened. server says whether the lock needs one.
 //
-// Two runs of one program nearly always give the same history, but for the order of what happens at one instant;
-// TestModelRepeats measures it. In the other cases the scheduler had a say, such as which of two
+// Two runs of one program nearly always give the same history, but for the order of what happens at one instant.
+// In the other cases the scheduler had a say, such as which of two
 // callers comes first to a mutex. A failure of that kind comes back after some runs of its seed.
 func runModel(t *testing.T, p program, open modelOpen, server bool) (events []history.Event) {
 	synctest.Test(t, func(t *testing.T) {

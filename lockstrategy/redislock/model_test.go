@@ -151,34 +151,6 @@ func TestModelCatchesBrokenLocks(t *testing.T) {
 	}
 }
 
-// A seed is worth something only if it gives the same run again.
-func TestModelRepeats(t *testing.T) {
-	const seeds = 40
-	same := 0
-	for seed := range uint64(seeds) {
-		one, _, _ := judged(t, seed, openRedis)
-		two, _, _ := judged(t, seed, openRedis)
-		if slices.Equal(sorted(one), sorted(two)) {
-			same++
-		}
-	}
-	t.Logf("%d of %d seeds gave the same history twice", same, seeds)
-	if same < seeds*3/4 {
-		t.Fatal("the seed decides too little")
-	}
-}
-
-// sorted orders what happened at the same instant, as the scheduler does not.
-func sorted(events []history.Event) []string {
-	var lines []string
-	for _, e := range events {
-		e.Seq = 0
-		lines = append(lines, fmt.Sprintf("%020d %+v", e.At, e))
-	}
-	slices.Sort(lines)
-	return lines
-}
-
 // tally counts what happened in all runs, so that checks do not pass because nothing did.
 type tally struct {
 	mu     sync.Mutex

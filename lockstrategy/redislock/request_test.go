@@ -35,20 +35,6 @@ func TestARequestIsBounded(t *testing.T) {
 	}
 }
 
-// A lock that is closed grants nothing: nobody would repeat its releases.
-func TestAClosedLockGrantsNothing(t *testing.T) {
-	bubble.Redis(t, func(t *testing.T, server *miniredis.Miniredis) {
-		r := newRedis(t, server, lockstrategy.Timing{})
-		_ = r.Close()
-		if lease, err := r.Acquire(t.Context(), "k"); lease != nil || !errors.Is(err, lockstrategy.ErrUnavailable) {
-			t.Errorf("got %v", err)
-		}
-		if keys := server.Keys(); len(keys) > 0 {
-			t.Errorf("the server has %v", keys)
-		}
-	})
-}
-
 // While a server refuses requests for now, a caller tries again until its wait ends, and is told of the refusal. One that tries once is
 // told immediately.
 func TestARefusalIsTold(t *testing.T) {
@@ -65,23 +51,5 @@ func TestARefusalIsTold(t *testing.T) {
 			}
 		}
 		server.SetError("")
-	})
-}
-
-// A release that the server refuses for now is repeated in the background.
-func TestARefusedReleaseIsRepeated(t *testing.T) {
-	bubble.Redis(t, func(t *testing.T, server *miniredis.Miniredis) {
-		r := newRedis(t, server, lockstrategy.Timing{})
-		lease := bubble.Acquire(t, r, "k")
-		server.SetError("READONLY You can't write against a read only replica.")
-		if err := lease.Release(t.Context()); !errors.Is(err, lockstrategy.ErrUnavailable) {
-			t.Errorf("got %v, want ErrUnavailable", err)
-		}
-		time.Sleep(time.Second)
-		server.SetError("")
-		time.Sleep(2 * time.Second)
-		if server.Exists("k") {
-			t.Error("two seconds after the server accepts requests again, the key is still there")
-		}
 	})
 }

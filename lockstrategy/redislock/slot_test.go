@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"locklab/lab/testenv"
 	"locklab/lab/testenv/testlocks"
 	"locklab/lockstrategy"
@@ -82,39 +80,4 @@ func TestALockWhoseSlotMoves(t *testing.T) {
 	if err := <-waiting; err != nil {
 		t.Errorf("a caller that waits for the move is told %v", err)
 	}
-}
-
-// A cluster that is down refuses a release. It is repeated in the background until the cluster accepts it.
-func TestAReleaseOutlastsAClusterThatIsDown(t *testing.T) {
-	t.Parallel()
-	started, ctx := testenv.Topology(t, string(topology.Cluster)), testenv.Context(t)
-	opened, err := topology.Open(ctx, topology.Config{Kind: topology.Cluster, Addrs: started.Addrs})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer opened.Close()
-	const key = "lock:k"
-	lock := testlocks.Open(t, versions.NameRedis, versions.Backends{Redis: opened.Master, Expiry: time.Hour, Request: time.Minute})
-	held := testlocks.Granted(t, lock, key)
-	cluster := opened.Master.(*redis.ClusterClient)
-	slot, owner := cluster.ClusterKeySlot(ctx, key).Val(), testlocks.Must(cluster.MasterForKey(ctx, key))(t)
-	for _, node := range started.Nodes {
-		if err := node.WithClient(func(c *redis.Client) error { return c.ClusterDelSlots(ctx, int(slot)).Err() }); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := held.Release(ctx); !errors.Is(err, lockstrategy.ErrUnavailable) {
-		t.Errorf("the release says %v, want ErrUnavailable", err)
-	}
-	testenv.Eventually(t, "it is refused several times", func() bool {
-		refused := int64(0)
-		for _, node := range started.Nodes {
-			refused += testenv.Refused(ctx, node, "CLUSTERDOWN")
-		}
-		return refused > 3
-	})
-	if err := owner.ClusterAddSlots(ctx, int(slot)).Err(); err != nil {
-		t.Fatal(err)
-	}
-	testenv.Eventually(t, "the key is free", func() bool { return cluster.Exists(ctx, key).Val() == 0 })
 }

@@ -123,21 +123,6 @@ func TestRedisHearsTheAnswerOfACallerThatLeft(t *testing.T) {
 	})
 }
 
-// A renewal extends the lease where it counts: on the server.
-func TestARenewalExtendsTheKey(t *testing.T) {
-	bubble.Redis(t, func(t *testing.T, server *miniredis.Miniredis) {
-		lease := bubble.Acquire(t, newRedis(t, server, lockstrategy.Timing{Expiry: time.Minute}), "k")
-		for range 10 {
-			time.Sleep(time.Minute)
-			synctest.Wait()
-			if left := server.TTL("k"); left < time.Minute/2 || lease.Context().Err() != nil {
-				t.Fatalf("the key has %s left, the lease says %v", left, lease.Context().Err())
-			}
-		}
-		bubble.Release(t, lease)
-	})
-}
-
 // A holder that asks whether it still holds a lease that is not renewed does not change its end.
 func TestALeaseThatIsNotRenewedKeepsItsEnd(t *testing.T) {
 	bubble.Redis(t, func(t *testing.T, server *miniredis.Miniredis) {

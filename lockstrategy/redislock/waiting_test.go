@@ -172,45 +172,6 @@ func TestRedisLeavesAnothersKeyAlone(t *testing.T) {
 	}
 }
 
-// The server has granted the key, and the reply is lost: the key is released long before its lease ends.
-func TestAnAcquireWithoutAReplyIsCompensated(t *testing.T) {
-	bubble.Redis(t, func(t *testing.T, server *miniredis.Miniredis) {
-		proxy := faultproxy.New(func(context.Context) (net.Conn, error) { return server.Dial() })
-		defer proxy.Close()
-		r, err := New(bubble.Connect(t, proxy.DialContext), lockstrategy.Timing{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		bubble.Release(t, bubble.Acquire(t, r, "k")) // the server has the scripts
-		proxy.LoseReply(faultproxy.NoGreeting, func(faultproxy.Chunk) { proxy.Cut() })
-		if _, err := r.Acquire(t.Context(), "k"); !errors.Is(err, lockstrategy.ErrUnavailable) || !server.Exists("k") {
-			t.Errorf("got %v; the server has granted it: %t", err, server.Exists("k"))
-		}
-		proxy.Mend()
-		time.Sleep(time.Second)
-		if server.Exists("k") {
-			t.Error("a second later the key is still there")
-		}
-		_ = r.Close()
-	})
-}
-
-// A holder that listens is told of a forced unlock, and knows it from an eviction.
-func TestAForcedUnlockIsTold(t *testing.T) {
-	bubble.Redis(t, func(t *testing.T, server *miniredis.Miniredis) {
-		lease := bubble.Acquire(t, newRedis(t, server, lockstrategy.Timing{}), "k", lockstrategy.LeaseFor(time.Hour))
-		time.Sleep(lockstrategy.DefaultLease / 2)
-		if freed, err := newRedis(t, server, lockstrategy.Timing{}).ForceUnlock(t.Context(), "k"); !freed || err != nil {
-			t.Errorf("it was not freed: %v", err)
-		}
-		synctest.Wait()
-		if cause := context.Cause(lease.Context()); !errors.Is(cause, lockstrategy.ErrForced) {
-			t.Errorf("the context says %v, want ErrForced", cause)
-		}
-		_ = lease.Release(t.Context())
-	})
-}
-
 // An administrator sees that a key has no expiry. A forced unlock reports that the key is free although nobody may be
 // notified. Without a server both are errors.
 func TestAnAdminIsTold(t *testing.T) {
@@ -265,28 +226,6 @@ func TestADeletedKeyIsNotified(t *testing.T) {
 	}
 }
 
-// A waiter whose subscription ends, and cannot be opened again, polls: it does not wait for the other's lease.
-func TestAWaiterThatLosesItsSubscriptionPolls(t *testing.T) {
-	bubble.Redis(t, func(t *testing.T, server *miniredis.Miniredis) {
-		proxy := faultproxy.New(func(context.Context) (net.Conn, error) { return server.Dial() })
-		defer proxy.Close()
-		commands := bubble.Client(t, server)
-		client := bubble.Connect(t, proxy.DialContext)
-		r := newRedis(t, server, lockstrategy.Timing{})
-		r.hub.Close()
-		r.hub = pubsub.New(client, false)
-		t.Cleanup(r.hub.Close)
-		commands.HSet(t.Context(), "k", "java:1", 1)
-		commands.PExpire(t.Context(), "k", time.Hour)
-		granted := make(chan *lockstrategy.Lease)
-		go func() { granted <- bubble.Acquire(t, r, "k") }()
-		time.Sleep(time.Second)
-		proxy.Cut()
-		time.Sleep(10 * time.Second)
-		freed(t, commands, granted)
-	})
-}
-
 // freed deletes the key for which a caller waits that polls, and waits until it is granted.
 func freed(t *testing.T, client *redis.Client, granted <-chan *lockstrategy.Lease) {
 	t.Helper()
@@ -297,4 +236,26 @@ func freed(t *testing.T, client *redis.Client, granted <-chan *lockstrategy.Leas
 		t.Errorf("it was granted the lock %s after the release, want %s at most", waited, pollInterval)
 	}
 	bubble.Release(t, lease)
+}
+
+// A refusal says how much is left of the holder's lease, if its key has an expiry; 0: it has none, as a key of Java's may.
+func TestARefusalSaysWhatIsLeft(t *testing.T) {
+	bubble.Redis(t, func(t *testing.T, server *miniredis.Miniredis) {
+		r := newRedis(t, server, lockstrategy.Timing{})
+		server.HSet("k", "java:1", "1")
+		for _, ttl := range []time.Duration{0, 20 * time.Second} {
+			for waits, option := range map[time.Duration]lockstrategy.Option{
+				0: lockstrategy.TryOnce(), time.Second: lockstrategy.WaitAtMost(time.Second),
+			} {
+				if ttl > 0 {
+					server.SetTTL("k", ttl)
+				}
+				_, err := r.Acquire(t.Context(), "k", option)
+				holder, left := lockstrategy.OtherHolder{}, max(0, ttl-waits)
+				if !errors.As(err, &holder) || holder.Here || holder.Left < left || holder.Left > left+time.Millisecond {
+					t.Errorf("%s are left, and it says %s: %v", left, holder.Left, err)
+				}
+			}
+		}
+	})
 }

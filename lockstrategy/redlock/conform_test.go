@@ -18,7 +18,8 @@ func TestRedLockConforms(t *testing.T) {
 	t.Parallel()
 	for name, queued := range testlocks.AloneAndQueued {
 		t.Run("miniredis/"+name, func(t *testing.T) {
-			testlocks.InLoop(t, queued)
+			testenv.Slow(t)
+			testlocks.OnServer(t, queued)
 			locktest.RunInBubbles(t, func(t *testing.T) locktest.Backend {
 				var dials []func() (net.Conn, error)
 				for range 5 {

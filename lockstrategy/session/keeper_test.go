@@ -61,17 +61,3 @@ func TestARefusalIsForgottenAtTheNextTry(t *testing.T) {
 		}
 	})
 }
-
-// A caller that waits is told immediately that the lock is closed.
-func TestCloseEndsAWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		k, began := session.NewKeeper(), time.Now()
-		time.AfterFunc(time.Second, k.Close)
-		_, err := k.Acquire(t.Context(), "k", lockstrategy.Request{}, nil, func(context.Context) (*session.Grant, time.Duration, error) {
-			return nil, time.Hour, lockstrategy.OtherHolder{}
-		})
-		if took := time.Since(began); !errors.Is(err, lockstrategy.ErrUnavailable) || took != time.Second {
-			t.Errorf("after %s it is told %v", took, err)
-		}
-	})
-}

@@ -50,7 +50,7 @@ func TestZooKeeperConforms(t *testing.T) {
 
 func zooKeeperBackend(admin zooKeeperAdmin, addr string, queued bool) locktest.Backend {
 	return locktest.Backend{
-		Wired: true, Fenced: true, Queued: queued, Yields: queued, Queues: true,
+		Wired: true, Fenced: true, Queued: queued, Yields: queued, Queues: true, Watches: true,
 		Open: func(t *testing.T, s locktest.Settings) locktest.Client {
 			network, bound := new(zooKeeperNetwork), testlocks.Request(s)
 			if s.Wire != nil { // a request lasts so long while the wire is cut
@@ -133,28 +133,6 @@ func TestZooKeeperSessionExpires(t *testing.T) {
 	testlocks.Released(t, other)
 	testlocks.Released(t, <-waiter)
 	testlocks.Released(t, testlocks.Granted(t, lock, t.Name()))
-}
-
-// A node that is deleted by hand ends its lease long before it would be renewed.
-func TestZooKeeperNodeIsDeleted(t *testing.T) {
-	t.Parallel()
-	addr := sharedZooKeeper.Of(t).Addr
-	lock := testlocks.Open(t, versions.NameZooKeeper, versions.Backends{ZooKeeper: []string{addr}, Expiry: time.Hour})
-	lease := testlocks.Granted(t, lock, "./k") // no name of a node
-	admin := newZooKeeperAdmin(t, addr)
-	path := "/locklab/%2E%2Fk"
-	names, _, err := admin.Children(path)
-	if err != nil || len(names) != 1 {
-		t.Fatalf("the queue has %v (%v)", names, err)
-	}
-	if err := admin.Delete(path+"/"+names[0], -1); err != nil {
-		t.Fatal(err)
-	}
-	<-lease.Context().Done()
-	if cause := context.Cause(lease.Context()); !errors.Is(cause, lockstrategy.ErrGone) {
-		t.Errorf("the lease ended with %v", cause)
-	}
-	_ = lease.Release(t.Context())
 }
 
 // The renewal of a lease has two bounds: what LeaseFor says is one of them, because the session keeps the node. The shorter one counts.
@@ -325,41 +303,6 @@ func (c endingConn) Write(p []byte) (int, error) {
 		_ = c.Conn.(*net.TCPConn).CloseWrite()
 	}
 	return c.Conn.Write(p)
-}
-
-// A lock that was closed keeps its leases: the session ends with the last of them.
-func TestZooKeeperClosedKeepsItsLeases(t *testing.T) {
-	t.Parallel()
-	addr := sharedZooKeeper.Of(t).Addr
-	lock := testlocks.Open(t, versions.NameZooKeeper, versions.Backends{ZooKeeper: []string{addr}, Expiry: 12 * time.Second})
-	lease := testlocks.Granted(t, lock, t.Name())
-	before := lease.Until()
-	if err := lock.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := lock.Acquire(t.Context(), "b"); !errors.Is(err, lockstrategy.ErrUnavailable) {
-		t.Errorf("a lock that was closed: %v", err)
-	}
-	testenv.Eventually(t, "it is renewed", func() bool { return lease.Until().After(before) })
-	testlocks.Released(t, lease)
-	admin := newZooKeeperAdmin(t, addr)
-	if names := admin.entries(t, t.Name()); len(names) != 0 {
-		t.Errorf("the queue has %v", names)
-	}
-}
-
-// A turn with more hand-offs than a token has room for would reach the tokens of the next grant.
-func TestZooKeeperTokensGrow(t *testing.T) {
-	t.Parallel()
-	node := testenv.Ensemble(t, 1)[0]
-	lock := testlocks.Open(t, versions.NameZooKeeper, versions.Backends{
-		ZooKeeper: []string{node.Addr}, HandOff: localqueue.HandOff{Count: 10_000, Time: time.Hour},
-	})
-	again := testlocks.TokensGrow(t, lock)
-	if _, err := node.Restart(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	testenv.Eventually(t, "it is back", func() bool { return again() == nil })
 }
 
 // The error names a server that is away, or is no ZooKeeper. No request waits for it.

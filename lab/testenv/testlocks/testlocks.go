@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"net"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -70,11 +69,11 @@ func Opened(t *testing.T, queued bool, s lockstrategy.Strategy, end func() error
 	t.Helper()
 	t.Cleanup(func() { _ = end() })
 	if !queued {
-		return locktest.Client{Strategy: s}
+		return locktest.Client{Strategy: s, Close: func() { _ = end() }}
 	}
 	queue := Must(localqueue.New(s, bounds))(t)
 	t.Cleanup(queue.Close)
-	return locktest.Client{Strategy: queue, Queue: queue}
+	return locktest.Client{Strategy: queue, Queue: queue, Close: func() { queue.Close(); _ = end() }}
 }
 
 // Behind is the address of a server behind a wire, if there is one.
@@ -154,39 +153,6 @@ func Client(t testing.TB, addr string) *redis.Client {
 	c := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true})
 	t.Cleanup(func() { _ = c.Close() })
 	return c
-}
-
-// TokensGrow has 3000 callers wait behind a holder. A token of ZooKeeper has room for 256 hand-offs. again acquires once more.
-func TokensGrow(t *testing.T, lock *versions.Opened) (again func() error) {
-	t.Helper()
-	var last atomic.Uint64
-	release := func(lease *lockstrategy.Lease) {
-		if token := lease.FencingToken(); token <= last.Load() || token >= 1<<53 {
-			t.Errorf("token %d was followed by %d", last.Load(), token)
-		}
-		last.Store(lease.FencingToken())
-		Released(t, lease)
-	}
-	again = func() error {
-		lease, err := lock.Acquire(t.Context(), "k")
-		if err == nil {
-			release(lease)
-		}
-		return err
-	}
-	first := Granted(t, lock, "k")
-	var callers sync.WaitGroup
-	for range 3000 {
-		callers.Go(func() {
-			if err := again(); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	testenv.Eventually(t, "all wait", func() bool { return lock.Queue.Waiting() == 3000 })
-	release(first)
-	callers.Wait()
-	return again
 }
 
 // InBackground acquires key for a caller that may wait. Without a lease the test has failed, and nil is sent.
