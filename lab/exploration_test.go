@@ -103,8 +103,8 @@ var searchedFor = lab.Experiment{ID: "X01-test", Interleavings: []lab.Interleavi
 	{Lock: articlelock.Compare, Bounds: explore.Bounds{Clients: "AB"}, Violation: explore.NonOwnerUnlock},
 }}
 
-// The shortest violation is looked for where one is expected first, and that violation is the goal of a person who moves the clients. A lock
-// without one was tried for each violation, and its goal is impossible.
+// The shortest violation is looked for where one is expected first, and that is the goal of a person who moves the clients. A lock without
+// one was tried for each violation, and its goal is impossible.
 func TestTheShortestViolationIsTheGoalOfALock(t *testing.T) {
 	for _, c := range []struct {
 		lock       articlelock.Lock

@@ -139,8 +139,7 @@ func (b *brute) try(moves []Move) {
 			left.Lost--
 		}
 	}
-	mortal := slices.ContainsFunc(b.memory.redis.Keys(), func(key string) bool { return b.memory.redis.TTL(key) > 0 }) ||
-		b.lock.ClientTime && b.memory.redis.Exists(articlelock.Key)
+	mortal := b.mortal()
 	var next []Move
 	for _, who := range strings.Split(b.bounds.Clients, "") {
 		for _, m := range []Move{{Client: who}, {Client: who, Die: true}, {Client: who, Lose: true}} {
@@ -165,6 +164,12 @@ func (b *brute) try(moves []Move) {
 	for _, m := range next {
 		b.try(append(slices.Clone(moves), m))
 	}
+}
+
+// mortal reports whether something ends when time passes.
+func (b *brute) mortal() bool {
+	return slices.ContainsFunc(b.memory.redis.Keys(), func(key string) bool { return b.memory.redis.TTL(key) > 0 }) ||
+		b.lock.ClientTime && b.memory.redis.Exists(articlelock.Key)
 }
 
 // Explore merges interleavings that reach the same position. It must count the same as a search that merges nothing.

@@ -52,8 +52,9 @@ func paced(t *testing.T, pace lab.Pace, scenario lab.Scenario) ([]history.Event,
 // A process that did not run for longer may have lost a lease that it renews. Leases of trials last for some hundred milliseconds.
 const stalled = 100 * time.Millisecond
 
-// AsExpected runs an experiment, and fails the test unless it is as expected: then the last run is returned, and true. On a busy machine a variant may show nothing: it is repeated,
-// twice at most, with the control. An unexpected one is repeated once, and only if this process was stalled while it ran.
+// AsExpected runs an experiment, and fails the test unless it is as expected: then it returns the last run, and true. On a busy machine a
+// variant may show nothing: it is repeated, twice at most, with the control. An unexpected one is repeated once, and only if this process
+// was stalled while it ran.
 func AsExpected(t *testing.T, e lab.Experiment, o lab.Options) (r lab.Result, is bool) {
 	t.Helper()
 	stalls := testenv.WatchStalls(t)
