@@ -80,6 +80,9 @@ func TestDamagedRuns(t *testing.T) {
 			if s.Judgement.Verdict != Inconclusive || !strings.Contains(s.Judgement.Why, c.says) {
 				t.Errorf("%s: %s, want %q", s.Judgement.Verdict, s.Judgement.Why, c.says)
 			}
+			if old := c.name == "an older format"; old && s.Experiment.ID != known.ID {
+				t.Errorf("it is a run of %q", s.Experiment.ID)
+			}
 			if len(s.Judgement.Variants) == 0 && !s.Judgement.Void {
 				t.Errorf("no variant is judged, and the run counts: %+v", s.Judgement)
 			}
