@@ -2,12 +2,9 @@ package lab
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
-
-	"locklab/lab/history"
 )
 
 // line is an event in a few words.
@@ -110,16 +107,5 @@ func TestEventsOfARunThatIsStopped(t *testing.T) {
 	}
 	if got := strings.Join(told, "\n"); got != strings.Join(want, "\n") {
 		t.Errorf("it told\n%s\nwant\n%s", got, strings.Join(want, "\n"))
-	}
-}
-
-// A check that panics, and a trial that fails, do not end the events.
-func TestEventsOfTrialsThatProveNothing(t *testing.T) {
-	e := withVariant(func(_ context.Context, t *Trial) { t.Must(errors.New("no server")) })
-	e.Check = func([]history.Event) []history.Violation { panic("no such event") }
-	var told []string
-	Run(t.Context(), e, Options{Trials: 1, Tell: func(e Event) { told = append(told, line(e)) }})
-	if n := len(told); n < 2 || told[n-2] != "subject 1: judged no server" || told[n-1] != "X01-test: inconclusive, saved false" {
-		t.Errorf("it told %q", told)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"locklab/lab"
-	"locklab/lab/claims"
 	"locklab/lab/explore"
 	"locklab/lab/history"
 	"locklab/lockstrategy/articlelock"
@@ -96,89 +95,49 @@ func TestTheBoundsOfAClaim(t *testing.T) {
 	}
 }
 
-// An experiment without steps is refused, and the error names those that have some.
-func TestWithoutSteps(t *testing.T) {
-	with := lab.Experiment{ID: "L1", Interleavings: make([]lab.Interleavings, 1)}
-	without := lab.Experiment{ID: "L2"}
-	all := []lab.Experiment{with, without}
-	if err := with.WithSteps(all); err != nil {
-		t.Error(err)
-	}
-	const want = "L2 has no lock that is a list of steps. These have: L1"
-	if err := without.WithSteps(all); err == nil || err.Error() != want {
-		t.Errorf("got %v, want %q", err, want)
-	}
-}
+// searchedFor has a lock that violates within one of its bounds, and one that never does.
+var searchedFor = lab.Experiment{ID: "X01-test", Interleavings: []lab.Interleavings{
+	{Lock: articlelock.PlainDEL, Bounds: explore.Bounds{Clients: "AB"}, Violation: explore.LostUpdate},
+	{Lock: articlelock.PlainDEL, Bounds: explore.Bounds{Clients: "AB", Expiry: 1}, Violation: explore.NonOwnerUnlock, Expect: lab.Sometimes},
+	{Lock: articlelock.Compare, Bounds: explore.Bounds{Clients: "AB"}, Violation: explore.OrphanedLock},
+	{Lock: articlelock.Compare, Bounds: explore.Bounds{Clients: "AB"}, Violation: explore.NonOwnerUnlock},
+}}
 
-// lockOf finds an experiment, and one of its locks.
-func lockOf(t *testing.T, id, name string) (lab.Experiment, articlelock.Lock) {
-	t.Helper()
-	e, err := claims.All().Find(id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lock, err := e.Lock(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e, lock
-}
-
-// The shortest violation is looked for where one is expected first. A lock without one was tried for each violation.
-func TestTheShortestViolation(t *testing.T) {
+// The shortest violation is looked for where one is expected first, and that is the goal of a person who moves the clients. A lock without
+// one was tried for each violation, and its goal is impossible.
+func TestTheShortestViolationIsTheGoalOfALock(t *testing.T) {
 	for _, c := range []struct {
-		id, lock, moves string
-		searches        int
-	}{
-		{"L03", "SET NX PX, DEL", "A A A … B A B B B", 1},
-		{"L20", "SETNX, GETSET", "A A A A B C … B C A B C", 1}, // of two explorations the one that violates
-		{"L12", "compensated by script", "", 2},
-	} {
-		e, lock := lockOf(t, c.id, c.lock)
-		searched, err := e.Shortest(t.Context(), lock)
-		if err != nil || len(searched) != c.searches {
-			t.Fatalf("%s, %s: %d searches, %v", c.id, c.lock, len(searched), err)
-		}
-		if found := explore.Text(searched[len(searched)-1].Found.Counterexample); found != c.moves {
-			t.Errorf("%s, %s: %q", c.id, c.lock, found)
-		}
-	}
-}
-
-// A goal names the violations that are expected of a lock, each once. A lock without one names what must not happen.
-func TestTheGoalOfALock(t *testing.T) {
-	for _, c := range []struct {
-		id, lock   string
+		lock       articlelock.Lock
+		moves      string
+		searches   int
 		goal       []explore.Violation
 		impossible bool
 	}{
-		{"L03", "SET NX PX, DEL", []explore.Violation{explore.NonOwnerUnlock}, false},
-		{"L20", "SETNX, GETSET", []explore.Violation{explore.Overwritten}, false}, // an exploration with other bounds finds none
-		{"L12", "compensated by script", []explore.Violation{explore.LeftUntilExpiry, explore.NonOwnerUnlock}, true},
+		{articlelock.PlainDEL, "A A A … B A B B B", 1, []explore.Violation{explore.NonOwnerUnlock}, false},
+		{articlelock.Compare, "", 2, []explore.Violation{explore.OrphanedLock, explore.NonOwnerUnlock}, true},
 	} {
-		e, lock := lockOf(t, c.id, c.lock)
-		if goal, impossible := e.Goal(lock); !slices.Equal(goal, c.goal) || impossible != c.impossible {
-			t.Errorf("%s, %s: %q, %v", c.id, c.lock, goal, impossible)
+		searched, err := searchedFor.Shortest(t.Context(), c.lock)
+		if err != nil || len(searched) != c.searches {
+			t.Fatalf("%s: %d searches, %v", c.lock.Name, len(searched), err)
 		}
-	}
-	e := lab.Experiment{Interleavings: []lab.Interleavings{
-		{Violation: explore.LostUpdate, Expect: lab.Never}, {Violation: explore.Overwritten, Expect: lab.Sometimes},
-	}}
-	if goal, impossible := e.Goal(articlelock.Lock{}); !slices.Equal(goal, []explore.Violation{explore.Overwritten}) || impossible {
-		t.Errorf("with two expectations the goal is %q, %v", goal, impossible)
+		if found := explore.Text(searched[len(searched)-1].Found.Counterexample); found != c.moves {
+			t.Errorf("%s: %q", c.lock.Name, found)
+		}
+		if goal, impossible := searchedFor.Goal(c.lock); !slices.Equal(goal, c.goal) || impossible != c.impossible {
+			t.Errorf("%s: %q, %v", c.lock.Name, goal, impossible)
+		}
 	}
 }
 
 // An exploration that was cut short is an error: what was tried until then proves nothing.
 func TestAnExplorationThatIsCutShort(t *testing.T) {
-	e, lock := lockOf(t, "L03", "SET NX PX, DEL")
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	bounded := func(b explore.Bounds) explore.Bounds { return b }
-	if x, err := e.ExploreAll(ended, bounded, func(lab.Exploring) {}); !errors.Is(err, context.Canceled) || x != nil {
+	if x, err := searchedFor.ExploreAll(ended, bounded, func(lab.Exploring) {}); !errors.Is(err, context.Canceled) || x != nil {
 		t.Errorf("all locks: %+v, %v", x, err)
 	}
-	if searched, err := e.Shortest(ended, lock); !errors.Is(err, context.Canceled) || searched != nil {
+	if searched, err := searchedFor.Shortest(ended, articlelock.PlainDEL); !errors.Is(err, context.Canceled) || searched != nil {
 		t.Errorf("the shortest violation: %+v, %v", searched, err)
 	}
 }

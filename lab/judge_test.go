@@ -188,19 +188,6 @@ func TestZeroJudgements(t *testing.T) {
 	}
 }
 
-// A judgement says why it is not as expected.
-func TestAJudgementSaysWhy(t *testing.T) {
-	for why, c := range map[string]judged{
-		"subject: A: " + violated.Name: {violation: true},
-		"subject: no violation happened this time, which shows nothing: run it again": {expect: Sometimes},
-		"subject: no trial of it has ended":                                           {missing: "trials"},
-	} {
-		if e, r := c.build(); e.Judge(r).Why != why {
-			t.Errorf("%+v: %q, want %q", c, e.Judge(r).Why, why)
-		}
-	}
-}
-
 // A trial that is listed twice is one trial.
 func TestTrialListedTwice(t *testing.T) {
 	e, r := judged{expect: Sometimes, violation: true}.build()

@@ -113,56 +113,22 @@ func TestALessonInOtherShapes(t *testing.T) {
 	}
 }
 
-// Prose may begin a line with a mark that begins a list, a number or an emphasis.
-func TestALineOfProseBeginsWithAnything(t *testing.T) {
-	for _, prose := range []string{"**Note.** Fix.", "-m 2 is small.", "*Never* so.", "2.5 s later.", "+1 is lost."} {
-		if l, err := read(strings.Replace(wholeLesson, "Fix.\n", prose+"\n", 1)); err != nil || l.Fix != prose {
-			t.Errorf("%q: %q, %v", prose, l.Fix, err)
-		}
-	}
-}
-
-// Only what the articles say and what is known from elsewhere may be missing: an experiment may go beyond the articles.
-func TestALessonWithoutArticles(t *testing.T) {
-	before, _, _ := strings.Cut(wholeLesson, "## What the articles say")
-	if l, err := read(before + "## Try next\n\nL05.\n"); err != nil || l.Says != "" || l.Next != "L05." {
-		t.Errorf("got %+v, %v", l, err)
-	}
-}
-
 // Somebody who breaks a lesson is told the file, the part, and what must be there.
 func TestABrokenLessonIsRefused(t *testing.T) {
 	for name, c := range map[string]struct{ old, changed, says string }{
 		"another number":        {"# L99", "# L98", `its first line must be "# L99 · "`},
-		"no title":              {" The title", "", "its first line must be"},
-		"an empty title":        {"The title", " ", "its first line must be"},
-		"a list before choices": {"What the choices have", "- What the choices have", `"## Predict": it must be paragraphs only`},
-		"a list of sayings":     {"They say.", "1. They say.", `"## What the articles say": it must be paragraphs only`},
 		"a quotation":           {"Fix.\n", "> Fix.\n", `without "> Fix."`},
-		"another fence":         {"Fix.\n", "~~~\nFix.\n", `without "~~~"`},
-		"indented code":         {"Fix.\n", "Fix:\n\n    make\n", `without "    make"`},
-		"an empty drawing":      {"A  ├─ lock\n\n## no headline\n", "\n\n", "a drawing is one block"},
 		"two drawings":          {"A  ├─ lock\n", "A\n```\n\n```text\nB\n", "a drawing is one block"},
-		"an unclosed drawing":   {"## no headline\n```\n", "", "a drawing is one block"},
 		"two wrongs":            {"What is\nwrong.\n", "What is\nwrong.\n\nMore.\n", "what is wrong must be one paragraph"},
 		"a text before":         {"## Question", "Words.\n\n## Question", "nothing may stand between the title and the first part"},
 		"a part is empty":       {"Limits.\n", "\n", `"## Limits": it is empty`},
-		"a part has no name":    {"## Limits", "## Limit", `"## Limit" is no part of a lesson`},
-		"a part comes too late": {"## Why\n\n(b). Why.\n\n## Fix\n\nFix.\n", "## Fix\n\nFix.\n\n## Why\n\n(b). Why.\n", `"## Fix" is no part of`},
 		"a part comes twice":    {"## Fix", "## Fix\n\nFix.\n\n## Fix", `"## Fix" is no part of a lesson, or it is in the wrong place`},
-		"no choices":            {"- (a) One.\n- (b) Two, in\n  two lines.\n", "", "there must be a list of choices"},
 		"one choice":            {"- (a) One.\n", "", "there must be a list of choices"},
 		"a letter is left out":  {"- (b)", "- (c)", `"- (b) " and so on`},
-		"no fence":              {"```text\n", "", "a drawing is one block"},
 		"an erratum's headline": {"### A2 errs", "### A2", `"### A2": it must be as "### A2 errs"`},
-		"a list as text":        {"Fix.\n", "Do this:\n- one\n- two\n", `"## Fix": it must be paragraphs only, without "- one"`},
 		"a table as text":       {"Limits.\n", "| a | b |\n", `without "| a | b |"`},
-		"code as text":          {"Limits.\n", "```sh\nmake\n```\n", "without \"```sh\""},
-		"a headline in a text":  {"Limits.\n", "# Limits\n\nText.\n", `without "# Limits"`},
 		"text below choices":    {"  two lines.\n", "  two lines.\n\nMore.\n", "nothing may stand below the choices"},
-		"a list in an erratum":  {"What is\nwrong.", "1. wrong", `"### A2 errs": it must be paragraphs only`},
 		"no place":              {"Place: line", "Line", "with a paragraph"},
-		"nothing is wrong":      {"What is\nwrong.\n", "", "one that says what is wrong"},
 	} {
 		text := strings.Replace(wholeLesson, c.old, c.changed, 1)
 		if _, err := read(text); err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "l99_an_example.md") {
@@ -175,10 +141,6 @@ func TestABrokenLessonIsRefused(t *testing.T) {
 		if named := err != nil && strings.Contains(err.Error(), `there is no "## `+part.headline+`"`); named == optional {
 			t.Errorf("without %q, which is optional: %v: %v", part.headline, optional, err)
 		}
-	}
-	_, err := read(strings.Replace(wholeLesson, "## Limits", "## Limit", 1))
-	if n := strings.Count(err.Error(), "\n") + 1; n != 2 {
-		t.Errorf("one wrong headline has %d errors: %v", n, err)
 	}
 	if _, err := ReadLesson(os.DirFS(t.TempDir()), "L99-an-example"); err == nil || !strings.Contains(err.Error(), "write l99_an_example.md") {
 		t.Errorf("without a file: %v", err)

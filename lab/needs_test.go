@@ -3,30 +3,9 @@ package lab
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 )
-
-// An experiment names what all of it needs, and, once and sorted, what some of its variants need. It names its articles.
-func TestAnExperimentNamesWhatItNeeds(t *testing.T) {
-	with := Experiment{
-		Articles: Articles{"A0", "A3"}, Schedule: Schedule{Needs: []Need{RedisServer, MariaDB}},
-		Variants: []Variant{{Needs: []Need{Memcached}}, {Needs: []Need{Etcd, Memcached}}},
-	}
-	for _, c := range []struct{ got, want string }{
-		{with.Needed(), "redis-server, mariadbd"},
-		{with.Optional(), "etcd, memcached"},
-		{with.Articles.String(), "A0, A3"},
-		{Experiment{}.Needed(), "nothing"},
-		{Experiment{}.Optional(), ""},
-		{Experiment{}.Articles.String(), "no article"},
-	} {
-		if c.got != c.want {
-			t.Errorf("%q, want %q", c.got, c.want)
-		}
-	}
-}
 
 // A program that is missing, or too old, is named with the way to get it.
 func TestANeedThatIsNotMet(t *testing.T) {
@@ -45,13 +24,5 @@ func TestANeedThatIsNotMet(t *testing.T) {
 	}
 	if why := o.LeavesOut(Variant{}); why != "" {
 		t.Errorf("a variant without needs: %q", why)
-	}
-}
-
-// An experiment runs in containers when it says how long it takes there.
-func TestInContainers(t *testing.T) {
-	all := []Experiment{{ID: "L1"}, {ID: "L2", Schedule: Schedule{Docker: 1}}}
-	if got := InContainers(all); !slices.Equal(got, []string{"L2"}) {
-		t.Errorf("in containers run %q, want L2", got)
 	}
 }

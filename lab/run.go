@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"locklab/lab/history"
 	"locklab/lab/servers"
 )
@@ -27,7 +29,7 @@ type Options struct {
 	Command string      // that reproduces the run
 	Store   string      // the folder where the run is saved; empty: it is not
 	Tell    func(Event) // is told what happens, as it happens; nil: nobody is. See [Event]
-	Mutant  Mutant
+	Mutant  redis.Hook  // in every client of Redis in the lab's own process. For tests: it takes something out of a lock
 }
 
 // run is a run that goes on.

@@ -13,9 +13,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-	"gorm.io/gorm"
-
 	"locklab/lab/history"
 )
 
@@ -168,37 +165,6 @@ func TestWhatATrialRecords(t *testing.T) {
 	if !slices.Equal(got, want) || !began.Add(now).After(began) || began.After(time.Now()) {
 		t.Errorf("%+v; it began at %s", got, began)
 	}
-}
-
-// A mutant is in every client and every database that a trial uses.
-func TestAMutantSeesEverything(t *testing.T) {
-	var commands answersAll
-	var databases []*gorm.DB
-	db := new(gorm.DB)
-	e := withVariant(func(ctx context.Context, t *Trial) {
-		client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
-		defer client.Close()
-		t.Must(t.Tap(client).Ping(ctx).Err())
-		t.TapDatabase(db)
-	})
-	run := Run(t.Context(), e, Options{Trials: 1, Mutant: Mutant{
-		Hook: &commands, Database: func(db *gorm.DB) { databases = append(databases, db) },
-	}})
-	if failed := run.Record.Variants[1].Trials[0].Err; failed != "" || len(commands) != 1 || !slices.Equal(databases, []*gorm.DB{db}) {
-		t.Errorf("%s: it saw %q and the databases %v", failed, commands, databases)
-	}
-}
-
-// answersAll answers every command itself, and keeps its name.
-type answersAll []string
-
-func (*answersAll) DialHook(next redis.DialHook) redis.DialHook { return next }
-func (a *answersAll) ProcessHook(redis.ProcessHook) redis.ProcessHook {
-	return func(_ context.Context, c redis.Cmder) error { *a = append(*a, c.Name()); return nil }
-}
-
-func (*answersAll) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
 }
 
 // A trial whose files have no place proves nothing: it is not done.

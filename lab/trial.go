@@ -12,18 +12,11 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"gorm.io/gorm"
 
 	"locklab/lab/history"
 	"locklab/lab/servers"
 	"locklab/lockstrategy"
 )
-
-// Mutant takes something out of the lab: then some verdict must change, or no experiment needs it. For tests.
-type Mutant struct {
-	Hook     redis.Hook     // in every client of a lock
-	Database func(*gorm.DB) // in every instance of the shop
-}
 
 // Trial is one run of a variant: what it acts with, and where it records.
 type Trial struct {
@@ -34,7 +27,7 @@ type Trial struct {
 	Stack  *servers.Stack
 
 	checkout string // whose containers serve as Redis; empty: processes
-	mutant   Mutant
+	mutant   redis.Hook
 	pace     Pace
 	variant  string
 	recorder *history.Recorder
@@ -59,18 +52,10 @@ func (t *Trial) Record(e history.Event) {
 
 // Tap returns client. Every client of Redis in the lab's own process goes through it, so that a mutant can change what is sent.
 func (t *Trial) Tap(client redis.UniversalClient) redis.UniversalClient {
-	if t.mutant.Hook != nil {
-		client.AddHook(t.mutant.Hook)
+	if t.mutant != nil {
+		client.AddHook(t.mutant)
 	}
 	return client
-}
-
-// TapDatabase returns db. Every instance of the shop goes through it.
-func (t *Trial) TapDatabase(db *gorm.DB) *gorm.DB {
-	if t.mutant.Database != nil {
-		t.mutant.Database(db)
-	}
-	return db
 }
 
 // Mark records a note that code finds: a check by [history.Noted].

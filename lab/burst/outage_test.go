@@ -1,64 +1,64 @@
-package burst_test
+package burst
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
-	"path/filepath"
-	"sync/atomic"
+	"sync"
 	"testing"
 	"time"
 
-	"locklab/handlers"
-	"locklab/lab/burst"
-	"locklab/lab/servers"
 	"locklab/lab/testenv"
-	"locklab/lockstrategy"
-	"locklab/order"
-	"locklab/pview"
-	"locklab/topology"
-	"locklab/versions"
 )
 
-// serving is one instance with v3 over a topology of real servers, with a lease of one second.
-func serving(t *testing.T, kind string) (burst.Target, *servers.Topology) {
-	t.Helper()
-	started, ctx := testenv.Topology(t, kind), testenv.Context(t)
-	redis, err := topology.Open(ctx, topology.Config{Kind: topology.Kind(kind), Addrs: started.Addrs, SentinelMaster: servers.SentinelMaster})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { redis.Close() })
-	opened, err := versions.Open(versions.NameRedis, versions.Backends{Redis: redis.Master, Expiry: time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { opened.Close() })
-	orders, err := order.OpenStore(ctx, "sqlite:"+filepath.Join(t.TempDir(), "orders.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { orders.Close() })
-	lock := &lockstrategy.Guard{Strategy: opened}
-	server := httptest.NewServer(handlers.New(handlers.Config{
-		Instance: "8080", Metrics: handlers.NewMetrics(), Log: slog.New(slog.DiscardHandler), Orders: orders,
-		Versions: []handlers.Version{{Version: versions.Version{Name: "v3"}, Lock: lock}}, Wait: 2 * time.Second,
-		Views: pview.NewCounter(redis.Master, redis.Replica),
-	}))
-	t.Cleanup(server.Close)
-	return burst.Target{URL: server.URL}, started
+// outage is a service whose counter is out of reach from the kill on.
+type outage struct {
+	mu      sync.Mutex
+	value   int64
+	dead    bool
+	refuses int // how many requests are refused after the kill; negative: all
+	counts  int // how many views count without an answer after that
+	reads   int // since the kill
 }
 
+func (o *outage) kill(context.Context) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.dead = true
+	return nil
+}
+
+func (o *outage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.dead && o.refuses != 0 {
+		o.refuses--
+		http.Error(w, "the master is dead", http.StatusServiceUnavailable)
+		return
+	}
+	switch r.Method {
+	case http.MethodPut:
+		o.value = 0
+	case http.MethodPost:
+		if o.value++; o.dead && o.counts > 0 {
+			o.counts--
+			http.Error(w, "counted without an answer", http.StatusBadGateway)
+			return
+		}
+	case http.MethodGet:
+		if o.reads++; o.dead && o.reads == 2 { // as by a load balancer whose other instance is not back yet
+			http.Error(w, "not yet", http.StatusServiceUnavailable)
+			return
+		}
+	}
+	fmt.Fprintf(w, `{"instance": "app-1", "value": %d}`, o.value)
+}
+
+// While nobody replaces the master, neither a read nor a view succeeds. Each request is in the record with its status.
 func TestAnOutageThatNobodyEnds(t *testing.T) {
-	t.Parallel()
-	target, started := serving(t, "single")
-	kill := func(context.Context) error { started.Nodes[0].Kill(); return nil }
-	o, err := burst.RunOutage(testenv.Context(t), target, "v3", 50, kill, 3*time.Second)
+	service := &outage{refuses: -1}
+	o, err := RunOutage(testenv.Context(t), serve(t, service), "v3", 20, service.kill, retryEvery)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,67 +70,22 @@ func TestAnOutageThatNobodyEnds(t *testing.T) {
 	}
 }
 
-func TestAnOutageThatSentinelsEnd(t *testing.T) {
-	t.Parallel()
-	target, started := serving(t, "sentinel")
-	target = lateReader(t, target)
-	kill := func(context.Context) error { started.Nodes[0].Kill(); return nil }
-	o, err := burst.RunOutage(testenv.Context(t), target, "v3", 50, kill, time.Minute)
+// The record says when the counter can be read again, and when a view is confirmed again. Views that are repeated until then may count
+// without an answer, and the record has each of them.
+func TestAnOutageThatEnds(t *testing.T) {
+	const users, counts = 2, 6 // more than the bursts can have: one is on its way, and they end with the first failure
+	service := &outage{refuses: 3, counts: counts}
+	o, err := RunOutage(testenv.Context(t), serve(t, service), "v3", users, service.kill, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if o.ReadAfter <= 0 || o.BackAfter < o.ReadAfter {
 		t.Errorf("readable after %s, back after %s", o.ReadAfter, o.BackAfter)
 	}
-	if len(o.Writes) == 0 || o.Final == 0 {
-		t.Errorf("%d views are confirmed, and the counter shows %d: there was one at least", len(o.Writes), o.Final)
-	}
-}
-
-// lateReader answers 503 to the second reader of the counter, as the load balancer does whose other instance is not back yet.
-func lateReader(t *testing.T, target burst.Target) burst.Target {
-	t.Helper()
-	instance, err := url.Parse(target.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var read atomic.Int32
-	proxy := httputil.NewSingleHostReverseProxy(instance)
-	proxy.ModifyResponse = func(answer *http.Response) error {
-		if answer.Request.Method == http.MethodGet && answer.StatusCode == http.StatusOK && read.Add(1) == 2 {
-			answer.StatusCode = http.StatusServiceUnavailable
-		}
-		return nil
-	}
-	server := httptest.NewServer(proxy)
-	t.Cleanup(server.Close)
-	return burst.Target{URL: server.URL}
-}
-
-// Views that are repeated until one is confirmed may count without an answer. The record has each of them.
-func TestEachRepeatedViewOfAnOutageIsInItsRecord(t *testing.T) {
-	t.Parallel()
-	const failing = 10 // more than the bursts can have: one is on its way, and they end with the first failure
-	var left, value atomic.Int64
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch r.Method {
-		case http.MethodPut:
-			value.Store(0)
-		case http.MethodPost:
-			value.Add(1)
-			if left.Add(-1) >= 0 {
-				http.Error(w, "counted without an answer", http.StatusBadGateway)
-				return
-			}
-		}
-		fmt.Fprintf(w, `{"instance": "app-1", "value": %d}`, value.Load())
-	}))
-	t.Cleanup(server.Close)
-	kill := func(context.Context) error { left.Store(failing); return nil }
-	o, err := burst.RunOutage(testenv.Context(t), burst.Target{URL: server.URL}, "v3", 2, kill, time.Minute)
-	if err != nil || len(o.Failed)+len(o.Repeated) != failing || o.Final != int64(len(o.Writes)+failing) {
-		t.Errorf("%v: %d and %d of %d views without an answer, %d confirmed, final %d",
-			err, len(o.Failed), len(o.Repeated), failing, len(o.Writes), o.Final)
+	refused := o.Statuses[http.StatusServiceUnavailable]
+	if len(o.Failed)-refused+len(o.Repeated) != counts || o.Final != int64(len(o.Writes)+counts) {
+		t.Errorf("%d and %d of %d views counted without an answer, %d confirmed, final %d",
+			len(o.Failed)-refused, len(o.Repeated), counts, len(o.Writes), o.Final)
 	}
 	if o.Statuses[http.StatusOK]+len(o.Failed) != o.Users {
 		t.Errorf("%d views of bursts got %v, and %d failed", o.Users, o.Statuses, len(o.Failed))
@@ -138,10 +93,8 @@ func TestEachRepeatedViewOfAnOutageIsInItsRecord(t *testing.T) {
 }
 
 func TestAnOutageNeedsADeadMaster(t *testing.T) {
-	t.Parallel()
-	target, _ := serving(t, "single")
-	_, err := burst.RunOutage(testenv.Context(t), target, "v3", 2, func(context.Context) error { return errors.New("missed") }, time.Second)
-	if err == nil {
+	missed := func(context.Context) error { return errors.New("missed") }
+	if _, err := RunOutage(testenv.Context(t), serve(t, new(outage)), "v3", 2, missed, time.Second); err == nil {
 		t.Error("the master was not killed, and there is a record of its death")
 	}
 }

@@ -1,8 +1,6 @@
 package burst
 
 import (
-	"errors"
-	"slices"
 	"strings"
 	"testing"
 
@@ -147,29 +145,5 @@ func wantOutcome(t *testing.T, o lab.Outcome, violations int, why string) {
 		t.Errorf("it proves nothing: %v", o.Err)
 	case why != "" && (o.Err == nil || !strings.Contains(o.Err.Error(), why)):
 		t.Errorf("got %v, want an error with %q", o.Err, why)
-	}
-}
-
-// A loser and a stale holder get the same status.
-func TestAnswersAreToldApart(t *testing.T) {
-	answers := []answer{
-		{Status: 200, Body: []byte(`{"instance":"a","won":true,"driver":1,"value":7}`)},
-		{Status: 409, Body: []byte(`{"error":"order 1: order: stale holder","stale":true,"instance":"b"}`)},
-		{Status: 409, Body: []byte(`{"instance":"b","won":false,"driver":2,"winner":1}`)},
-		{Status: 409, Body: []byte("<html>")},
-		{Status: 503, Body: []byte(`{"error":"lease lost","stale":true}`)},
-		{Status: 502, Body: []byte("<html>")},
-		{Err: errors.New("reset by peer")},
-	}
-	var grabs Grabs
-	eventsOf(answers, grabs.record)
-	if len(grabs.Answers) != 2 || !grabs.Answers[0].Won || grabs.Answers[1].Winner != 1 ||
-		!slices.Equal(grabs.Stale, []string{"b"}) || len(grabs.Failed) != 4 {
-		t.Errorf("grabs are %+v", grabs)
-	}
-	var views Views
-	eventsOf(answers, views.record) // a conflict that is none of a stale holder is no usable answer to a view
-	if !slices.Equal(views.Writes, []Write{{"a", 7}}) || !slices.Equal(views.Stale, []string{"b"}) || len(views.Failed) != 5 {
-		t.Errorf("views are %+v", views)
 	}
 }

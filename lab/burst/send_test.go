@@ -3,7 +3,6 @@ package burst
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -89,12 +88,7 @@ func TestBurstEndsWithItsContext(t *testing.T) {
 }
 
 func TestBurstThatCannotBeginSaysSo(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	base := "http://" + listener.Addr().String()
-	listener.Close()
+	const base = "http://127.0.0.1:1" // nothing listens there
 	if _, _, err := Simultaneous(t.Context(), base, Target{URL: base}.requests(1, numbered)); err == nil {
 		t.Fatal("a burst without a server began")
 	}

@@ -53,7 +53,7 @@ func TestSustainedViewsAreToldAsTheyArrive(t *testing.T) {
 func TestALoadHasItsRate(t *testing.T) {
 	t.Parallel()
 	testenv.Slow(t)
-	const clients, rate, seconds, serving = 40, 20, 4, 20 * time.Millisecond // so a client is idle for two seconds
+	const clients, rate, seconds, serving = 40, 20, 3, 20 * time.Millisecond // so a client is idle for two seconds
 	var views atomic.Int64
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n := views.Load()

@@ -223,7 +223,7 @@ func TestAnInstanceIsRecognised(t *testing.T) {
 		{404, `{}`, "404", "404 Not Found"},
 		{0, "", "refused", "refused"},
 	} {
-		target := Target{URL: "http://" + testenv.FreeAddr(t)}
+		target := Target{URL: "http://127.0.0.1:1"} // nothing listens there
 		if c.status > 0 {
 			target = serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				w.WriteHeader(c.status)

@@ -1,30 +1,25 @@
 package claims
 
 import (
-	"bytes"
-	"os"
-	"path/filepath"
-	"slices"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"locklab/lab"
+	"locklab/lab/history"
 	"locklab/lab/testenv"
 	"locklab/lab/trialtest"
 )
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// quick is the longest that an experiment may take (as its page says, for all its trials) to be a part of `go test -short`.
+// quick is the longest that an experiment may take (as its page says, for all its trials) to be a part of `go test -short`, and to run with
+// all its variants outside of `make check`.
 const quick = 4 * time.Second
 
-// whole is the longest that one may take to run with all its variants outside of `make check`.
-const whole = 8 * time.Second
-
-// Every experiment that needs no app is as expected. One that draws from its seed is so with each of three, unless that takes long.
-// `make check PART=lab` runs those that are not slow, by the command and with another seed. Experiments that measure run alone in this
-// package, but other packages are tested simultaneously.
+// Every experiment that needs no app is as expected, in its quick form. Those that are slow are a part of `make check`. Experiments that
+// measure run alone in this package, but other packages are tested simultaneously.
 func TestExperiments(t *testing.T) {
 	for _, e := range All() {
 		if OnInstances(e) {
@@ -34,10 +29,14 @@ func TestExperiments(t *testing.T) {
 			if e.Takes > quick {
 				testenv.Slow(t)
 			}
+			if e.Slow {
+				testenv.Check(t, testenv.Whole)
+			}
+			e := trialtest.Sample(e, quick)
 			for _, need := range e.Needs {
 				testenv.Needs(t, testenv.ByName(string(need)))
 			}
-			for _, v := range trialtest.Sample(e, whole).Variants {
+			for _, v := range e.Variants {
 				for _, need := range v.Needs {
 					if n := testenv.ByName(string(need)); !n.Met() && n.Required() {
 						t.Fatal(v.Name, ": ", n.How())
@@ -47,44 +46,70 @@ func TestExperiments(t *testing.T) {
 			if !e.Alone {
 				t.Parallel()
 			}
-			seeds := uint64(1)
-			if draws(t, e) && e.Takes <= 10*time.Second {
-				seeds = 3
-			}
-			for seed := range seeds {
-				trialtest.AsExpected(t, trialtest.Sample(e, whole), lab.Options{Seed: seed, Trials: 1, Real: testenv.RedisServer.Met()})
+			o := lab.Options{Trials: 1, Quick: !testenv.Whole.Runs(), Real: testenv.RedisServer.Met()}
+			if r, is := trialtest.AsExpected(t, e, o); is {
+				wantProofs(t, r)
 			}
 		})
 	}
 }
 
-// draws reports whether anything in the experiment is left to its seed.
-func draws(t *testing.T, e lab.Experiment) bool {
-	number := strings.ToLower(lab.Number(e.ID))
-	files, err := filepath.Glob("*/" + number + "_*.go")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("%s has no file: %v", e.ID, err)
-	}
-	return slices.ContainsFunc(files, func(file string) bool {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
+// wantProofs fails unless each variant that has broken something shows nothing without the proof of its fault.
+func wantProofs(t *testing.T, r lab.Result) {
+	t.Helper()
+	broke := make(map[string]bool)
+	for i, e := range r.Record.Events {
+		if e.Kind == history.Fault {
+			broke[e.Variant], r.Record.Events[i].Proof = true, ""
 		}
-		return bytes.Contains(text, []byte(".Rand."))
-	})
+	}
+	for _, v := range r.Experiment.Judge(r.Record).Variants {
+		if broke[v.Name] && v.Verdict != lab.Inconclusive {
+			t.Errorf("%s: its fault has no proof, and it is %s: set Fault", v.Name, v.Verdict)
+		}
+	}
+}
+
+// The experiments on commands alone need no redis-server.
+func TestAnatomyOnMiniredis(t *testing.T) {
+	testenv.Slow(t)
+	if !testenv.RedisServer.Met() {
+		t.Skip("without a redis-server TestExperiments does the same")
+	}
+	for _, id := range []string{"L01", "L02", "L04", "L08", "L10", "L12", "L21", "L25"} {
+		t.Run(id, func(t *testing.T) {
+			t.Parallel()
+			e, err := All().Find(id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			trialtest.AsExpected(t, trialtest.Sample(e, quick), lab.Options{Trials: 1, Quick: true})
+		})
+	}
 }
 
 // The experiments of a group are sorted by their numbers: G2 comes before G11.
 func TestExperimentsAreSortedByNumber(t *testing.T) {
 	place := make(map[string]int)
 	for i, e := range All() {
-		number := lab.Number(e.ID)
-		place[number] = i
+		place[lab.Number(e.ID)] = i
 	}
 	for _, order := range [][]string{{"P0", "P9", "G1", "G2", "G9", "G11", "G12", "L01", "L24", "F01"}, {"R1", "R2", "R9", "R10", "S1"}} {
 		for i, number := range order[1:] {
 			if place[number] <= place[order[i]] {
 				t.Errorf("%s does not come after %s", number, order[i])
+			}
+		}
+	}
+}
+
+// A lesson leads to experiments that exist.
+func TestLessonsLeadToExperiments(t *testing.T) {
+	ids := regexp.MustCompile(`\b[PGLFRSCDM]\d+(?:-[a-z-]+[a-z])?`)
+	for _, e := range All() {
+		for _, id := range ids.FindAllString(strings.Join([]string{e.How, e.Why, e.Fix, e.Limits, e.Says, e.Elsewhere, e.Next}, " "), -1) {
+			if other, err := All().Find(id); err != nil || strings.Contains(id, "-") && id != other.ID {
+				t.Errorf("%s leads to %s: %v", e.ID, id, err)
 			}
 		}
 	}

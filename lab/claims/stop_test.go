@@ -14,54 +14,56 @@ import (
 	"locklab/lab/testenv"
 )
 
-// phases are those in which a run can be stopped, each by the first event that begins it. The servers of a trial start behind TrialBegan.
-var phases = map[string]func(lab.Event) bool{
-	"it has begun":        isA[lab.Started],
-	"a variant has begun": isA[lab.VariantBegan],
-	"a trial has begun":   isA[lab.TrialBegan],
-	"a client has acted":  stepped(""),
-	"a fault was made":    stepped(history.Fault),
-	"a trial is judged":   isA[lab.TrialJudged],
-	"servers start":       nil, // when the first of them is seen
+// phase is one in which a run can be stopped, by the first event that begins it. The servers of a trial start behind TrialBegan.
+type phase struct {
+	name   string
+	begins func(lab.Event) bool // nil: when the first server is seen
 }
+
+var (
+	trialBegan  = phase{"a trial has begun", isA[lab.TrialBegan]}
+	serverStart = phase{"servers start", nil}
+	faultMade   = phase{"a fault was made", func(e lab.Event) bool {
+		s, is := e.(lab.Stepped)
+		return is && s.Step.Kind == history.Fault
+	}}
+	trialJudged = phase{"a trial is judged", isA[lab.TrialJudged]}
+)
 
 func isA[E lab.Event](e lab.Event) bool {
 	_, is := e.(E)
 	return is
 }
 
-// stepped reports whether something of a kind was recorded; "": anything.
-func stepped(kind history.Kind) func(lab.Event) bool {
-	return func(e lab.Event) bool {
-		s, is := e.(lab.Stepped)
-		return is && (kind == "" || s.Step.Kind == kind)
-	}
-}
-
 // Whenever a run is stopped, its servers, processes and files are gone when it returns. Its record is saved, and says that it was
 // interrupted. The goroutines are looked for after all tests. L11 pauses a process of the holder; F01 kills a master.
 func TestARunIsStoppedInEachPhase(t *testing.T) {
-	for id, variants := range map[string][]string{
-		"L11": {"no pause", "paused"},
-		"F01": {"no kill", "replication cut, lock taken, killed"},
+	for _, c := range []struct {
+		id       string
+		variants []string
+		phases   []phase
+	}{
+		{"L11", []string{"no pause", "paused"}, []phase{faultMade}},
+		{"F01", []string{"no kill", "replication cut, lock taken, killed"}, []phase{trialBegan, serverStart, faultMade, trialJudged}},
 	} {
-		e, err := All().Find(id)
+		e, err := All().Find(c.id)
 		if err != nil {
 			t.Fatal(err)
 		}
-		e.Variants = slices.DeleteFunc(slices.Clone(e.Variants), func(v lab.Variant) bool { return !slices.Contains(variants, v.Name) })
-		if len(e.Variants) != len(variants) {
-			t.Fatalf("%s has not the variants %q", id, variants)
+		e.Variants = slices.DeleteFunc(slices.Clone(e.Variants), func(v lab.Variant) bool { return !slices.Contains(c.variants, v.Name) })
+		if len(e.Variants) != len(c.variants) {
+			t.Fatalf("%s has not the variants %q", c.id, c.variants)
 		}
-		for phase, begins := range phases {
-			t.Run(id+", "+phase, func(t *testing.T) {
-				if _, missing := os.Stat("/proc"); missing != nil && begins == nil {
+		for _, p := range c.phases {
+			t.Run(c.id+", "+p.name, func(t *testing.T) {
+				if _, missing := os.Stat("/proc"); missing != nil && p.begins == nil {
 					testenv.Skip(t, "this machine has no /proc, in which servers are seen")
 				}
-				if id == "F01" {
+				if c.id == "F01" {
+					testenv.Slow(t)
 					testenv.Needs(t, testenv.RedisServer)
 				}
-				stopIn(t, e, begins)
+				stopIn(t, e, p.begins)
 			})
 		}
 	}

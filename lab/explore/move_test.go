@@ -2,7 +2,6 @@ package explore_test
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -21,11 +20,6 @@ func TestMoves(t *testing.T) {
 		if err != nil || explore.Text(moves) != want {
 			t.Errorf("%q is %q, %v; want %q", text, explore.Text(moves), err, want)
 		}
-	}
-	const legend = "A: its next step · A†: it dies · A?: the server executes its step, and the reply is lost · " +
-		"…: time passes, until every expiry is over"
-	if got := explore.Legend(); got != legend {
-		t.Errorf("they are explained by %q", got)
 	}
 	if got := explore.Names(explore.Moves("C A … A†")); got != "AC" {
 		t.Errorf("the clients are %q, want AC", got)
@@ -104,12 +98,8 @@ func TestWhereAClientIs(t *testing.T) {
 		{articlelock.PlainDEL, "", "wants the lock"},
 		{articlelock.SETNXThenEXPIRE, "A", "is taking the lock"},
 		{articlelock.PlainDEL, "A", "holds the lock"},
-		{articlelock.PlainDEL, "A A", "holds the lock, read 0"},
-		{articlelock.Extend, "A A", "holds the lock, read 0"},
 		{articlelock.PlainDEL, "A A A", "releases the lock, wrote 1"},
-		{articlelock.PlainDEL, "A A A A", "done, wrote 1"},
 		{articlelock.Compare, "A A A … A", "done, wrote 1, not the owner"},
-		{explore.V3, "A A A … A", "done, wrote 1, not the owner"},
 		{articlelock.PlainDEL, "B A", "refused"},
 		{articlelock.UnlockInFinally, "B A", "was refused, and releases all the same"},
 		{articlelock.Compare, "A?", "without a reply"},
@@ -193,43 +183,6 @@ func TestUntilAViolationShows(t *testing.T) {
 		if got := explore.Text(first); got != want || (err == nil) != (want != "") {
 			t.Errorf("%s: %q, %v; want %q", text, got, err, want)
 		}
-	}
-}
-
-// Each violation has a reason, which names the clients.
-func TestAViolationHasAReason(t *testing.T) {
-	for violation, c := range map[explore.Violation]struct {
-		lock   articlelock.Lock
-		bounds explore.Bounds
-		want   string
-	}{
-		explore.Overwritten:  {articlelock.SETWithoutNX, explore.Bounds{Clients: "AB"}, "A held the lock, and B replaced its key."},
-		explore.OrphanedLock: {articlelock.SETNX, explore.Bounds{Clients: "A", Deaths: 1}, "Every client has ended, and the key is still there."},
-		explore.LeftUntilExpiry: {
-			articlelock.PlainDEL, explore.Bounds{Clients: "A", Deaths: 1}, "Every client has ended, and the key is still there.",
-		},
-		explore.NonOwnerRenewal: {
-			articlelock.EXPIREByAll, explore.Bounds{Clients: "AB", Deaths: 1}, "A held the lock, and B extended its lease.",
-		},
-		explore.FalseRelease: {articlelock.Redisson, explore.Bounds{Clients: "A", Expiry: 1}, "Nobody held the lock when A released it."},
-	} {
-		found, err := explore.Explore(t.Context(), c.lock, c.bounds, violation)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p := played(t, c.lock, c.bounds.Clients, found.Counterexample)
-		want := fmt.Sprintf("Violation: %s. %s", violation, c.want)
-		if got := p.Outcome(); !slices.Contains(got, want) {
-			t.Errorf("after %s: %q, want %q", explore.Text(found.Counterexample), got, want)
-		}
-	}
-}
-
-// Later moves may change the numbers of a lost update.
-func TestTheReasonOfALostUpdateIsThatOfNow(t *testing.T) {
-	p := played(t, articlelock.IgnoredReply, "ABC", explore.Moves("A B A B A B C C C"))
-	if says := strings.Join(p.Outcome(), " "); !strings.Contains(says, "3 clients have written the counter, and it shows 2.") {
-		t.Errorf("%q", says)
 	}
 }
 

@@ -125,22 +125,6 @@ func TestTheEventsOfATrial(t *testing.T) {
 	}
 }
 
-// A timeline shows each event in a few words.
-func TestAnEventInAFewWords(t *testing.T) {
-	for want, e := range map[string]history.Event{
-		"5 ms until the grant":    {Kind: history.Measure, Value: 5, Unit: "ms", Name: "until the grant"},
-		"5 updates lost":          {Kind: history.Measure, Value: 5, Name: "updates lost"},
-		"stale 3 token 1":         {Kind: history.Stale, Value: 3, Token: 1},
-		"stale read":              {Kind: history.Stale, Value: 3, Name: history.RefusedRead},
-		"refuse " + history.Taken: {Kind: history.Refuse, Text: history.Taken},
-		"✗ cut":                   {Kind: history.Fault, Text: "cut"}, "✓ mended": {Kind: history.Heal, Text: "mended"},
-	} {
-		if got := e.Summary(); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
-	}
-}
-
 // A mark is found by its name, whatever its words have become. An event that was saved before it had a name has it as its text.
 func TestAMarkIsFoundByItsName(t *testing.T) {
 	before, reworded := history.Mark{Name: "it stays"}, history.Mark{Name: "it stays", Words: "it remains"}

@@ -62,16 +62,11 @@ func TestDecodeOfDamage(t *testing.T) {
 		{"whole", whole, "", 3},
 		{"without its last line end", strings.TrimSuffix(whole, "\n"), "", 3},
 		{"cut short in a line", whole[:len(whole)-10], "line 3 is no event", 2},
-		{"cut short in the first line", whole[:10], "line 1 is no event", 0},
 		{"a line is missing", lines[0] + lines[2], "line 2 has the event number 3", 1},
-		{"a line is there twice", lines[0] + lines[0], "line 2 has the event number 1", 1},
 		{"an empty line", lines[0] + "\n" + lines[1], "line 2 is no event", 1},
 		{"two events in a line", strings.TrimSpace(lines[0]) + lines[1], "line 1 goes on", 0},
-		{"a bracket too many", strings.TrimSpace(lines[0]) + "}\n", "line 1 goes on", 0},
 		{"a field of a newer version", strings.Replace(lines[0], `"variant"`, `"other"`, 1), "unknown field", 0},
-		{"no object", "null\n", "event number 0", 0},
 		{"text for a number", strings.Replace(lines[0], `"trial":1`, `"trial":"1"`, 1), "line 1 is no event", 0},
-		{"not text", "\x00\xff\xfe", "line 1 is no event", 0},
 		{"a line without an end", lines[0] + `{"text":"` + strings.Repeat("x", 1<<20), "after line 1", 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {

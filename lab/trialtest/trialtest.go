@@ -52,22 +52,23 @@ func paced(t *testing.T, pace lab.Pace, scenario lab.Scenario) ([]history.Event,
 // A process that did not run for longer may have lost a lease that it renews. Leases of trials last for some hundred milliseconds.
 const stalled = 100 * time.Millisecond
 
-// AsExpected runs an experiment, and fails the test unless it is as expected. On a busy machine a variant may show nothing: it is repeated,
-// twice at most, with the control. An unexpected one is repeated once, and only if this process was stalled while it ran.
-func AsExpected(t *testing.T, e lab.Experiment, o lab.Options) {
+// AsExpected runs an experiment, and fails the test unless it is as expected: then it returns the last run, and true. On a busy machine a
+// variant may show nothing: it is repeated, twice at most, with the control. An unexpected one is repeated once, and only if this process
+// was stalled while it ran.
+func AsExpected(t *testing.T, e lab.Experiment, o lab.Options) (r lab.Result, is bool) {
 	t.Helper()
 	stalls := testenv.WatchStalls(t)
 	var seen []lab.Verdict
 	for {
-		r := lab.Run(t.Context(), e, o)
+		r = lab.Run(t.Context(), e, o)
 		j, late := r.Judgement, stalls.Longest()
 		if j.Verdict == lab.AsExpected {
 			t.Logf("as expected in %s", r.Record.Took.Round(time.Millisecond))
-			return
+			return r, true
 		}
 		if seen = append(seen, j.Verdict); !again(seen, late) {
 			t.Errorf("seed %d: %s: %s", o.Seed, j.Verdict, j.Why)
-			return
+			return r, false
 		}
 		t.Logf("seed %d: %s, and this process was stalled for %s; once more: %s", o.Seed, j.Verdict, late.Round(time.Millisecond), j.Why)
 		e.Variants = Repeated(e, j)

@@ -1,8 +1,6 @@
 package loadtool
 
 import (
-	"errors"
-	"io/fs"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -156,13 +154,6 @@ func TestCutFilesAreNotSupported(t *testing.T) {
 				t.Error(v, why)
 			}
 		})
-	}
-}
-
-func TestUnreadableFilesArePathErrors(t *testing.T) {
-	_, err := Read(filepath.Join(t.TempDir(), "none"))
-	if unreadable := (*fs.PathError)(nil); !errors.As(err, &unreadable) {
-		t.Error(err)
 	}
 }
 

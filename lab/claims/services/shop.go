@@ -86,7 +86,7 @@ func OpenShop(ctx context.Context, t *lab.Trial, name, url string) *ShopInstance
 	db, err := database.Open(ctx, url)
 	t.Must(err)
 	t.Cleanup(db.Close)
-	i := &ShopInstance{Name: name, DB: t.TapDatabase(db.DB), t: t}
+	i := &ShopInstance{Name: name, DB: db.DB, t: t}
 	i.Store = shop.New(i.DB, 0)
 	callbacks := i.DB.Callback()
 	t.Must(errors.Join(

@@ -110,7 +110,7 @@ func (m *model) end(c *modelClient) {
 }
 
 // How many histories there are.
-const modelled = 5000
+const modelled = 2000
 
 // Our checks and porcupine are written independently; over many histories they say the same.
 func TestChecksAgreeWithPorcupine(t *testing.T) {
@@ -222,17 +222,6 @@ func TestAgreeOnACounterThatGoesBack(t *testing.T) {
 	beside := script.Events(t, "A read n 0\nB read n 0\nA write n 2\nB write n 1") // here B's write may have come first
 	if err := errors.Join(Agree(unread), Agree(beside)); err != nil {
 		t.Error(err)
-	}
-}
-
-// A history from an unknown source may have any times. The check does not panic because of them, and reports a disagreement.
-func TestAgreeOnTimesThatMakeNoSense(t *testing.T) {
-	events := script.Events(t, "A request lock\nA grant lock\nA read n 0\nA write n 1\nA release lock\nB grant lock\nB read n 1\nB write n 2")
-	for i := range events {
-		events[i].At = -events[i].At
-	}
-	if err := Agree(events); err == nil || !strings.Contains(err.Error(), "our own check finds 0") {
-		t.Errorf("got %v", err)
 	}
 }
 
