@@ -61,7 +61,8 @@ func TestErrors(t *testing.T) {
 			s.views.err, s.orders.err, cfg.Versions[1].Lock = c.err, c.err, guard(fakeLock{err: c.err})
 		})
 		for line, advice := range map[string]string{
-			"POST /orders":                     "; the order may have been created, but its id is unknown: repeating the request creates another order",
+			"POST /orders": "; the order may have been created, but its id is unknown: " +
+				"repeating the request creates another order",
 			"POST /v0/pview":                   "; the view may have been counted: read the counter with GET /pview to find out",
 			"POST /v1/pview":                   "; the view may have been counted: read the counter with GET /pview to find out",
 			"POST /v2/pview":                   "; the view may have been counted: read the counter with GET /pview to find out",

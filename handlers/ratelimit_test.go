@@ -187,7 +187,8 @@ func TestSupplierErrors(t *testing.T) {
 	s.get("/supplier/r0/rates").wantError(t, http.StatusServiceUnavailable, "unavailable")
 }
 
-// A supplier whose answer is of no use makes a 502: its status is none of success, or the connection breaks before the response or within it.
+// A supplier whose answer is of no use makes a 502: its status is none of success, or the connection breaks before the response or
+// within it.
 func TestSupplierWithoutAUsableAnswer(t *testing.T) {
 	for says, transport := range map[string]http.RoundTripper{
 		"status 302": statusTransport(http.StatusFound), "status 404": statusTransport(http.StatusNotFound),

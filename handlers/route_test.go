@@ -10,7 +10,8 @@ import (
 	"locklab/handlers"
 )
 
-// routes are the routes of an instance without a shop, caches and rate limits, with their methods. v0 has no lock, and v2 stands for the others.
+// routes are the routes of an instance without a shop, caches and rate limits, with their methods. v0 has no lock, and v2 stands for the
+// others.
 var routes = map[string]string{
 	"/":                           "GET HEAD",
 	"/healthz":                    "GET HEAD",

@@ -193,7 +193,8 @@ func testWinRecord(t *testing.T, database newDatabase) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !result.Won || result.Winner != 1<<41 || result.Token != 1<<40 || key != fmt.Sprintf("lock:order:{%d}", id) { // other programs use the same key
+	sharedKey := fmt.Sprintf("lock:order:{%d}", id) // with other programs
+	if !result.Won || result.Winner != 1<<41 || result.Token != 1<<40 || key != sharedKey {
 		t.Errorf("got %+v under the lock %s", result, key)
 	}
 	if result.Waited < queue || result.Held < think || result.Waited+result.Held > took {

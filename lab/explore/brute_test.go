@@ -149,13 +149,7 @@ func (b *brute) try(moves []Move) {
 		}
 	}
 	if len(next) == 0 {
-		b.all++
-		found := watched(b.t, b.memory, b.memory.Redis, b.lock, b.bounds.Clients, moves)
-		if slices.Contains(found, b.violation) {
-			if b.violating++; b.shortest == 0 || len(moves) < b.shortest {
-				b.shortest = len(moves)
-			}
-		}
+		b.count(moves)
 		return
 	}
 	if mortal && left.Expiry > 0 {
@@ -163,6 +157,18 @@ func (b *brute) try(moves []Move) {
 	}
 	for _, m := range next {
 		b.try(append(slices.Clone(moves), m))
+	}
+}
+
+// count counts a whole interleaving.
+func (b *brute) count(moves []Move) {
+	b.all++
+	found := watched(b.t, b.memory, b.memory.Redis, b.lock, b.bounds.Clients, moves)
+	if !slices.Contains(found, b.violation) {
+		return
+	}
+	if b.violating++; b.shortest == 0 || len(moves) < b.shortest {
+		b.shortest = len(moves)
 	}
 }
 

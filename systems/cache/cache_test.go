@@ -179,7 +179,8 @@ func TestDeleteAllInACluster(t *testing.T) {
 	addrs := []string{testenv.Redis(t, false).Addr, testenv.Redis(t, false).Addr}
 	masters := func(context.Context) ([]redis.ClusterSlot, error) {
 		return []redis.ClusterSlot{
-			{Start: 0, End: 8191, Nodes: []redis.ClusterNode{{Addr: addrs[0]}}}, {Start: 8192, End: 16383, Nodes: []redis.ClusterNode{{Addr: addrs[1]}}},
+			{Start: 0, End: 8191, Nodes: []redis.ClusterNode{{Addr: addrs[0]}}},
+			{Start: 8192, End: 16383, Nodes: []redis.ClusterNode{{Addr: addrs[1]}}},
 		}, nil
 	}
 	cluster := redis.NewClusterClient(&redis.ClusterOptions{ClusterSlots: masters, ContextTimeoutEnabled: true})

@@ -166,7 +166,8 @@ func TestText(t *testing.T) {
 	}
 }
 
-// A page has a row for each lock and a column for each anomaly: what was violated, or in how many trials nothing was, with a link to the run.
+// A page has a row for each lock and a column for each anomaly: what was violated, or in how many trials nothing was, with a link to the
+// run.
 func TestMarkdown(t *testing.T) {
 	e, s := run("X01-x", "orphaned lock", "v3", lab.Sometimes, 3, 3)
 	kept, fine := run("X02-y", "orphaned lock", "v5", lab.Never, 3, 0)
@@ -189,7 +190,8 @@ func TestMarkdown(t *testing.T) {
 			t.Errorf("not a cell for each anomaly: %s", line)
 		}
 	}
-	if !strings.Contains(table, "[**violated**](docs/experiments/X01-x.md)") || !strings.Contains(table, "[0 of 3](docs/experiments/X02-y.md)") {
+	if !strings.Contains(table, "[**violated**](docs/experiments/X01-x.md)") ||
+		!strings.Contains(table, "[0 of 3](docs/experiments/X02-y.md)") {
 		t.Error(table)
 	}
 	narrow := m.Narrow("docs/", "v2", "v3")
