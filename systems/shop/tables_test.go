@@ -9,8 +9,8 @@ import (
 	"locklab/systems/shop"
 )
 
-// All tables may be lost, as in a database in memory, or each one alone, with those that refer to it: the next call that needs it creates it
-// again.
+// All tables may be lost, as in a database in memory, or each one alone, with those that refer to it: the next call that needs it creates
+// it again.
 func testEachLostTableIsCreatedAgain(t *testing.T, open engine) {
 	db := open(t)
 	s := shop.New(db, 0)
