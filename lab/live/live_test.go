@@ -187,8 +187,9 @@ func TestASceneAsksRunsAndTells(t *testing.T) {
 	if status, body := do(t, http.MethodPost, base+"/ui/story/3/guess", url.Values{"choice": {"1"}}, nil); status != http.StatusOK {
 		t.Fatal(status, body)
 	}
-	drawn := first.until(ran, "the lock stays for ever", "no violation")
-	if other := second.until(ran, "the lock stays for ever"); other != drawn {
+	whole := []string{"the lock stays for ever", "no violation"}
+	drawn := first.until(ran, whole...)
+	if other := second.until(ran, whole...); other != drawn {
 		t.Error("two browsers see different drawings")
 	}
 	says := []string{"Not (b): ", "Right is (a).", "A lock needs an expiry"}
