@@ -30,7 +30,9 @@ func TestLocksAreListed(t *testing.T) {
 		}
 		want := map[string]uint64{}
 		for i, key := range []string{"lock:pview", "lock:order:{7}", "{7}:lock"} {
-			want[key] = testlocks.Must(lock.Acquire(ctx, key))(t).FencingToken()
+			lease := testlocks.Must(lock.Acquire(ctx, key))(t)
+			defer func() { _ = lease.Release(ctx) }()
+			want[key] = lease.FencingToken()
 			if held, err := watch.Locks(ctx, c, false); err != nil || len(held) != i+1 {
 				t.Fatalf("%s is held, and the list is %v (%v)", key, held, err)
 			}

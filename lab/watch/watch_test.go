@@ -230,9 +230,11 @@ func holds(t *testing.T, conn *topology.Redis) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { opened.Close() })
-	if _, err := opened.Acquire(t.Context(), "lock:pview"); err != nil {
+	lease, err := opened.Acquire(t.Context(), "lock:pview")
+	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = lease.Release(context.Background()) })
 }
 
 // Each fault is proven, shows in the picture, and ends. A fault that is impossible changes nothing and says what to do.

@@ -53,6 +53,7 @@ func follow(t *testing.T, s Source, after string) <-chan Change {
 		defer close(ended)
 		if err := s.Follow(ctx, after, func(c Change) error { told <- c; return nil }); ctx.Err() == nil {
 			t.Errorf("it ended: %v", err)
+			close(told)
 		}
 	}()
 	t.Cleanup(func() { cancel(); <-ended })
@@ -62,7 +63,10 @@ func follow(t *testing.T, s Source, after string) <-chan Change {
 func next(t *testing.T, told <-chan Change, want uint64) (after string) {
 	t.Helper()
 	select {
-	case c := <-told:
+	case c, goes := <-told:
+		if !goes {
+			t.FailNow()
+		}
 		if c.ID != want {
 			t.Errorf("told %+v, want %d", c, want)
 		}
