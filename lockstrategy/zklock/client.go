@@ -26,6 +26,7 @@ type client struct {
 	cfg   Config
 	life  context.Context // ends with close
 	end   context.CancelFunc
+	open  sync.WaitGroup // requests without an answer
 
 	mu              sync.Mutex
 	conn            *zk.Conn        // nil: it was not used yet
@@ -75,8 +76,12 @@ func ask[T any](ctx context.Context, c *client, request func(*zk.Conn) (T, error
 		if err := c.ready(ctx, until); err != nil {
 			return nothing, err
 		}
+		if !c.begin() {
+			return nothing, lockstrategy.ErrClosed
+		}
 		wire, answered := c.current(), make(chan answer, 1)
 		go func() {
+			defer c.open.Done()
 			value, err := request(c.conn)
 			answered <- answer{value, err}
 		}()
@@ -179,10 +184,22 @@ func (c *client) unavailable(err error) error {
 	return fmt.Errorf("%w: ZooKeeper at %s: %w", lockstrategy.ErrUnavailable, strings.Join(c.addrs, ", "), cmp.Or(err, c.failing, errNoAnswer))
 }
 
+// begin counts a request, and reports whether it may be sent: none may be, once close has begun. Package zk has room for two answers to a
+// request. Its goroutine waits forever with a third one: closed, could not be written, disconnected (go-zookeeper/zk#163 is of the kind).
+func (c *client) begin() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.life.Err() != nil {
+		return false
+	}
+	c.open.Add(1)
+	return true
+}
+
 // close ends the session.
 func (c *client) close() {
-	c.end()
 	c.mu.Lock()
+	c.end()
 	conn, events, connected := c.conn, c.events, isClosed(c.up)
 	c.mu.Unlock()
 	if conn == nil {
@@ -190,6 +207,13 @@ func (c *client) close() {
 	}
 	if !connected {
 		c.current().hangUp() // it may wait for an answer
+	}
+	answered := make(chan struct{})
+	go func() { c.open.Wait(); close(answered) }()
+	select {
+	case <-answered:
+	case <-time.After(time.Second):
+		c.current().hangUp()
 	}
 	conn.Close() // it waits for a second at most
 	c.current().hangUp()
