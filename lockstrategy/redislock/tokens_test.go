@@ -138,9 +138,13 @@ func TestALeaseThatIsNotRenewedKeepsItsEnd(t *testing.T) {
 				t.Fatalf("the key has %s left, the lease says %v", left, lease.Context().Err())
 			}
 		}
-		<-lease.Context().Done()
-		if left := server.TTL("k"); left <= 0 || left > time.Second || !errors.Is(context.Cause(lease.Context()), lockstrategy.ErrExpired) {
-			t.Errorf("the lease has ended (%v), and the key has %s left", context.Cause(lease.Context()), left)
+		time.Sleep(time.Until(lease.Until()) - 1)
+		if left := server.TTL("k"); left <= 0 || left > time.Second || lease.Context().Err() != nil {
+			t.Errorf("before its end the lease says %v, and the key has %s left", lease.Context().Err(), left)
+		}
+		<-lease.Context().Done() // and the key is deleted
+		if cause := context.Cause(lease.Context()); !errors.Is(cause, lockstrategy.ErrExpired) {
+			t.Errorf("the lease has ended: %v", cause)
 		}
 		if err := lease.Release(context.Background()); err == nil {
 			t.Error("the release of a lost lease says nothing")

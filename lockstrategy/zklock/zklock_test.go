@@ -287,7 +287,7 @@ type farewellConn struct {
 
 func (c *farewellConn) Write(p []byte) (int, error) {
 	const closing = -11
-	if len(p) >= 12 && int32(binary.BigEndian.Uint32(p[8:])) == closing {
+	if requestIn(p) == closing {
 		defer close(c.sent)
 		return c.Conn.Write(p)
 	}
@@ -347,16 +347,13 @@ func TestZooKeeperRemembersASlowGreeting(t *testing.T) {
 // A request is sent again when its connection has ended and only the write says so.
 func TestZooKeeperWritesAgain(t *testing.T) {
 	t.Parallel()
-	addr := sharedZooKeeper.Of(t).Addr
 	var ends atomic.Bool // with the next write
-	z := testlocks.Must(zklock.New([]string{addr}, zklock.Config{
-		Timing: lockstrategy.Timing{Expiry: time.Hour, Request: 15 * time.Second},
-		Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
-			conn, err := new(net.Dialer).DialContext(ctx, network, addr)
-			return endingConn{conn, &ends}, err
-		},
-	}))(t)
-	lease := testlocks.Granted(t, testlocks.Opened(t, false, z, z.Close, localqueue.HandOff{}), t.Name())
+	z := over(t, lockstrategy.Timing{Expiry: time.Hour, Request: 15 * time.Second}, func(conn net.Conn, _ int32) {
+		if ends.Swap(false) {
+			_ = conn.(*net.TCPConn).CloseWrite()
+		}
+	})
+	lease := testlocks.Granted(t, z, t.Name())
 	ends.Store(true)
 	testlocks.Released(t, lease)
 	if ends.Load() {
@@ -364,16 +361,64 @@ func TestZooKeeperWritesAgain(t *testing.T) {
 	}
 }
 
-type endingConn struct {
-	net.Conn
-	ends *atomic.Bool
+// A caller that has waited for long holds the key only when its node is still there: its session may have expired meanwhile.
+func TestZooKeeperALateGrantIsConfirmed(t *testing.T) {
+	t.Parallel()
+	admin, key := newZooKeeperAdmin(t, sharedZooKeeper.Of(t).Addr), t.Name()
+	var deleted atomic.Int32
+	z := over(t, lockstrategy.Timing{Expiry: 6 * time.Second, Request: 3 * time.Second}, func(_ net.Conn, request int32) {
+		const setData = 5
+		if request != setData || deleted.Load() > 0 {
+			return
+		}
+		for _, name := range admin.entries(t, key) {
+			deleted.Add(1)
+			if err := admin.Delete(admin.path(key)+"/"+name, -1); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	other := testlocks.Open(t, versions.NameZooKeeper, versions.Backends{ZooKeeper: []string{sharedZooKeeper.Of(t).Addr}, Expiry: time.Hour})
+	first := testlocks.Granted(t, other, key)
+	granted := testlocks.InBackground(t, z, key)
+	testenv.Eventually(t, "the second waits", func() bool { return len(admin.entries(t, key)) == 2 })
+	time.Sleep(1100 * time.Millisecond) // more than a third of its lease
+	testlocks.Released(t, first)
+	testlocks.Released(t, <-granted)
+	if deleted.Load() != 1 {
+		t.Errorf("%d nodes were deleted when the late grant was confirmed, want 1", deleted.Load())
+	}
 }
 
-func (c endingConn) Write(p []byte) (int, error) {
-	if c.ends.Swap(false) {
-		_ = c.Conn.(*net.TCPConn).CloseWrite()
-	}
+// over returns a lock on the shared server. before is called before a request is written, and may break the connection.
+func over(t *testing.T, timing lockstrategy.Timing, before func(conn net.Conn, request int32)) locktest.Client {
+	t.Helper()
+	z := testlocks.Must(zklock.New([]string{sharedZooKeeper.Of(t).Addr}, zklock.Config{
+		Timing: timing,
+		Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+			return watchedConn{conn, before}, err
+		},
+	}))(t)
+	return testlocks.Opened(t, false, z, z.Close, localqueue.HandOff{})
+}
+
+type watchedConn struct {
+	net.Conn
+	before func(conn net.Conn, request int32)
+}
+
+func (c watchedConn) Write(p []byte) (int, error) {
+	c.before(c.Conn, requestIn(p))
 	return c.Conn.Write(p)
+}
+
+// requestIn is which request p is, behind its length and its number.
+func requestIn(p []byte) int32 {
+	if len(p) < 12 {
+		return 0
+	}
+	return int32(binary.BigEndian.Uint32(p[8:]))
 }
 
 // The error names a server that is away, or is no ZooKeeper. No request waits for it.

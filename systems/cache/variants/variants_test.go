@@ -169,23 +169,28 @@ func TestOpensLater(t *testing.T) {
 // A database that goes away fails what asks it: a caller that opens c6, and the work in the background.
 func TestTheDatabaseGoesAway(t *testing.T) {
 	_, b := alone(t)
-	var failed atomic.Bool
+	var deletes, relay atomic.Bool
 	b.Failed = func(what string, err error) {
-		if what == "retry deletes" && errors.Is(err, cache.ErrUnavailable) {
-			failed.Store(true)
+		logged(t, what, err)
+		switch what {
+		case "retry deletes":
+			deletes.Store(errors.Is(err, cache.ErrUnavailable))
+		case "relay changes":
+			relay.Store(true)
 		}
 	}
-	s := variants.New(b)
-	t.Cleanup(func() { _ = s.Close() })
+	s, late := variants.New(b), variants.New(b)
+	t.Cleanup(func() { _ = errors.Join(s.Close(), late.Close()) })
 	access(t, s, "c5")
+	access(t, s, "c6")
 	pool, err := b.DB.DB()
 	if err = errors.Join(err, pool.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Open(t.Context(), "c6"); !errors.Is(err, cache.ErrUnavailable) {
+	if _, err := late.Open(t.Context(), "c6"); !errors.Is(err, cache.ErrUnavailable) {
 		t.Errorf("c6 is opened: %v", err)
 	}
-	testenv.Eventually(t, "the failure is told", failed.Load)
+	testenv.Eventually(t, "the failures are told", func() bool { return deletes.Load() && relay.Load() })
 }
 
 // Over MariaDB c6 follows the binlog. A database in memory loses its data and its binlog with a restart. Then c6 drops what it has, logs
