@@ -5,12 +5,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"locklab/lab/testenv"
 )
 
 // A new run is taken over with --take, and its page is written; the pages of other experiments are not. Where there is no run to take,
 // nothing is written.
 func TestPagesTakeRuns(t *testing.T) {
 	t.Parallel()
+	testenv.Slow(t)
 	dir := t.TempDir()
 	store, empty := filepath.Join(dir, "store"), filepath.Join(dir, "empty")
 	const before = "<!-- matrix: x -->\n<!-- /matrix -->\n<!-- reasons: x -->\n<!-- /reasons -->\n"

@@ -17,6 +17,7 @@ import (
 // Two instances share a limit, a log and a Redis. Each one calls its own stand-in for the supplier over HTTP.
 func TestInstancesShareALimit(t *testing.T) {
 	t.Parallel()
+	testenv.Slow(t)
 	running := pair(t)
 	for n := range 4 {
 		status, header, body := ask(t, http.MethodPost, running.Instances[n%2].URL+"/r4/supplier/call")
@@ -53,6 +54,7 @@ func TestSupplierFlag(t *testing.T) {
 // By default, a limiter refuses the calls while Redis is down.
 func TestALimiterFailsClosed(t *testing.T) {
 	t.Parallel()
+	testenv.Slow(t)
 	node := testenv.Redis(t, false)
 	instance := startInstance(t, node)
 	node.Kill()

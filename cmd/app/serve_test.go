@@ -241,6 +241,7 @@ func TestReadFromReplica(t *testing.T) {
 // --cache-ttl is the lifetime of an item.
 func TestCacheTTL(t *testing.T) {
 	t.Parallel()
+	testenv.Slow(t)
 	running := pair(t)
 	client := redis.NewClient(&redis.Options{Addr: running.Redis.Addrs[0]})
 	defer client.Close()

@@ -86,6 +86,7 @@ func TestUpWithAPortInUse(t *testing.T) {
 
 // Two checkouts have the same project name. The commands in one must not change the containers of the other.
 func TestContainersOfAnotherCheckout(t *testing.T) {
+	testenv.Slow(t)
 	other := t.TempDir()
 	ps := fmt.Sprintf(`{"Service":"nginx","State":"running","Labels":"com.docker.compose.project.working_dir=%s"}`, other)
 	docker := fakeDocker{ps: ps}.start(t)
@@ -102,6 +103,7 @@ func TestContainersOfAnotherCheckout(t *testing.T) {
 
 // If up fails, the output names the service that failed, and why.
 func TestUpFails(t *testing.T) {
+	testenv.Slow(t)
 	fakeDocker{over: "sentinel", ps: psOutput(t, "sentinel", "exited"), up: "echo 'container locklab-nginx-1 exited (1)' >&2; exit 1"}.start(t)
 	got := runInCheckout(t.Context(), "up", "sentinel")
 	for _, want := range []string{
@@ -119,6 +121,7 @@ func TestUpFails(t *testing.T) {
 
 // Ctrl-C ends a command with exit code 130 and without an error of docker, whatever docker is doing.
 func TestInterruptedDocker(t *testing.T) {
+	testenv.Slow(t)
 	for _, c := range []struct{ command, hangs string }{
 		{"up", "info *"}, {"up", "compose up *"}, {"status", "compose ps *"}, {"down", "compose * down *"},
 	} {
