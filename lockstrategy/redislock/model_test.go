@@ -24,7 +24,7 @@ func TestModel(t *testing.T) {
 	t.Parallel()
 	usual := uint64(250)
 	if testing.Short() {
-		usual = 50
+		usual = 20
 	}
 	first, runs := setting(t, "MODEL_SEED", 1), setting(t, "MODEL_RUNS", usual)
 	var seen tally

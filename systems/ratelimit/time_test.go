@@ -9,6 +9,7 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 
+	"locklab/lab/testenv"
 	"locklab/systems/ratelimit"
 )
 
@@ -86,6 +87,7 @@ func comesBack(t *testing.T, name string, l ratelimit.Limiter, pass func(time.Du
 // Under every load that is tried here, the exact algorithms keep any window, and use it. The others exceed it under one of them.
 func TestAnyWindow(t *testing.T) {
 	t.Parallel()
+	testenv.Slow(t)
 	limit := ratelimit.Limit{Key: "rates", Count: 40, Window: time.Minute}
 	var steady, bursts []time.Duration
 	edge := slices.Concat([]time.Duration{0}, slices.Repeat([]time.Duration{limit.Window - time.Second}, 39), // a border of two windows
