@@ -213,9 +213,8 @@ func (c *client) close() {
 	select {
 	case <-answered:
 	case <-time.After(time.Second):
-		c.current().hangUp()
 	}
-	conn.Close() // it waits for a second at most
+	conn.Close() // it waits for a second at most, too
 	c.current().hangUp()
 	for range events { // until its goroutines have ended
 		continue

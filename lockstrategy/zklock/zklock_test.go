@@ -253,11 +253,12 @@ func TestZooKeeperCloseEnds(t *testing.T) {
 	for i := range 10 {
 		t.Run(strconv.Itoa(i), func(t *testing.T) {
 			t.Parallel()
-			conn := &farewellConn{sent: make(chan struct{}), broken: make(chan struct{})}
+			sent := make(chan struct{})
 			z := testlocks.Must(zklock.New([]string{addr}, zklock.Config{
-				Dial: func(ctx context.Context, network, addr string) (wire net.Conn, err error) {
-					conn.Conn, err = new(net.Dialer).DialContext(ctx, network, addr)
-					return conn, err
+				Timing: lockstrategy.Timing{Expiry: time.Hour, Request: 15 * time.Second},
+				Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
+					conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+					return &farewellConn{Conn: conn, sent: sent, broken: make(chan struct{})}, err
 				},
 			}))(t)
 			if err := z.Ping(t.Context()); err != nil {
@@ -265,7 +266,7 @@ func TestZooKeeperCloseEnds(t *testing.T) {
 			}
 			closed := make(chan struct{})
 			go func() { defer close(closed); _ = z.Close() }()
-			<-conn.sent
+			<-sent
 			for range 20 {
 				go z.Ping(t.Context())
 			}
