@@ -26,7 +26,6 @@ func dockerOf(t *testing.T, folder string) {
 
 // A number is that of one lab. With a refusal Compose starts nothing.
 func TestANumberIsTakenOnce(t *testing.T) {
-	testenv.Slow(t)
 	script, err := filepath.Abs("participant")
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +64,6 @@ func TestANumberIsTakenOnce(t *testing.T) {
 
 // Labs of several participants share one machine: no project name, network or port is there twice, in any topology.
 func TestParticipantsHaveProjectsPortsAndNetworksOfTheirOwn(t *testing.T) {
-	testenv.Slow(t)
 	dockerOf(t, "") // labs of this machine do not matter
 	used := map[string]int{}
 	topologies, err := compose.Topologies("..")

@@ -92,7 +92,6 @@ func TestLabRunWithMissingPrograms(t *testing.T) {
 // An interrupted run is saved, but is inconclusive.
 func TestLabRunInterrupted(t *testing.T) {
 	t.Parallel()
-	testenv.Slow(t)
 	store := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
 	std := streams{new(strings.Builder), writerFunc(func(p []byte) (int, error) {

@@ -38,7 +38,6 @@ func isA[E lab.Event](e lab.Event) bool {
 // Whenever a run is stopped, its servers, processes and files are gone when it returns. Its record is saved, and says that it was
 // interrupted. The goroutines are looked for after all tests. L11 pauses a process of the holder; F01 kills a master.
 func TestARunIsStoppedInEachPhase(t *testing.T) {
-	testenv.Slow(t)
 	for _, c := range []struct {
 		id       string
 		variants []string

@@ -26,7 +26,6 @@ type client struct {
 	cfg   Config
 	life  context.Context // ends with close
 	end   context.CancelFunc
-	open  sync.WaitGroup // requests without an answer
 
 	mu              sync.Mutex
 	conn            *zk.Conn        // nil: it was not used yet
@@ -76,12 +75,8 @@ func ask[T any](ctx context.Context, c *client, request func(*zk.Conn) (T, error
 		if err := c.ready(ctx, until); err != nil {
 			return nothing, err
 		}
-		if !c.begin() {
-			return nothing, lockstrategy.ErrClosed
-		}
 		wire, answered := c.current(), make(chan answer, 1)
 		go func() {
-			defer c.open.Done()
 			value, err := request(c.conn)
 			answered <- answer{value, err}
 		}()
@@ -117,24 +112,22 @@ func createParent(conn *zk.Conn, path string) error {
 	return err
 }
 
-// connectionLost reports whether the connection broke before the answer to a request came. The server may have executed it. A write may
-// fail before it is known that the connection has ended.
+// connectionLost reports whether the connection broke before the answer to a request came. The server may have executed it.
 func connectionLost(err error) bool {
-	var write *net.OpError
 	return errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrSessionExpired) || errors.Is(err, zk.ErrSessionMoved) ||
-		errors.Is(err, zk.ErrClosing) || errors.As(err, &write)
+		errors.Is(err, zk.ErrClosing)
 }
 
 // ready waits until there is a session. The first call connects.
 func (c *client) ready(ctx context.Context, until <-chan time.Time) error {
 	up, err := c.connect()
-	if err != nil {
+	switch {
+	case err != nil:
 		return c.unavailable(err)
-	}
-	select {
-	case <-up:
+	case c.life.Err() != nil:
+		return lockstrategy.ErrClosed
+	case isClosed(up):
 		return nil
-	default:
 	}
 	select {
 	case <-up:
@@ -184,22 +177,10 @@ func (c *client) unavailable(err error) error {
 	return fmt.Errorf("%w: ZooKeeper at %s: %w", lockstrategy.ErrUnavailable, strings.Join(c.addrs, ", "), cmp.Or(err, c.failing, errNoAnswer))
 }
 
-// begin counts a request, and reports whether it may be sent: none may be, once close has begun. Package zk has room for two answers to a
-// request. Its goroutine waits forever with a third one: closed, could not be written, disconnected (go-zookeeper/zk#163 is of the kind).
-func (c *client) begin() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.life.Err() != nil {
-		return false
-	}
-	c.open.Add(1)
-	return true
-}
-
 // close ends the session.
 func (c *client) close() {
-	c.mu.Lock()
 	c.end()
+	c.mu.Lock()
 	conn, events, connected := c.conn, c.events, isClosed(c.up)
 	c.mu.Unlock()
 	if conn == nil {
@@ -208,13 +189,7 @@ func (c *client) close() {
 	if !connected {
 		c.current().hangUp() // it may wait for an answer
 	}
-	answered := make(chan struct{})
-	go func() { c.open.Wait(); close(answered) }()
-	select {
-	case <-answered:
-	case <-time.After(time.Second):
-	}
-	conn.Close() // it waits for a second at most, too
+	conn.Close() // it waits for a second at most
 	c.current().hangUp()
 	for range events { // until its goroutines have ended
 		continue
@@ -236,7 +211,7 @@ func (c *client) changed(e zk.Event) {
 	}
 }
 
-func isClosed(c chan struct{}) bool {
+func isClosed(c <-chan struct{}) bool {
 	select {
 	case <-c:
 		return true
@@ -308,6 +283,15 @@ func (w *wire) hangUp() {
 	if w != nil {
 		_ = w.Close()
 	}
+}
+
+// Write hangs up when it fails, and the reader learns that. Package zk has room for two answers to a request: with an error it would give
+// three when it is closed meanwhile (closed, not written, disconnected), and wait forever (go-zookeeper/zk#163 is of the kind).
+func (w *wire) Write(p []byte) (int, error) {
+	if _, err := w.Conn.Write(p); err != nil {
+		w.hangUp()
+	}
+	return len(p), nil
 }
 
 // SetReadDeadline bounds the wait for the greeting: package zk would wait for longer than the session lasts.

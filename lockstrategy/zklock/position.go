@@ -67,11 +67,6 @@ func (z *Lock) enter(ctx context.Context, key string) (*position, error) {
 // left: then the node is deleted.
 func (p *position) create(wanted context.Context) {
 	defer close(p.created)
-	if !p.lock.client.begin() {
-		p.failed = lockstrategy.ErrClosed
-		return
-	}
-	defer p.lock.client.open.Done()
 	conn := p.lock.client.conn
 	for again := true; again; {
 		p.asked = time.Now()

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"regexp"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -25,6 +24,8 @@ import (
 	"locklab/lockstrategy/locktest"
 	"locklab/lockstrategy/zklock"
 	"locklab/versions"
+
+	"golang.org/x/sync/errgroup"
 )
 
 var sharedZooKeeper = testenv.Shared[*servers.ZooKeeperNode]{
@@ -246,36 +247,37 @@ func TestZooKeeperGreetsAgain(t *testing.T) {
 	testlocks.Released(t, testlocks.Must(testlocks.Opened(t, false, z, z.Close, localqueue.HandOff{}).Acquire(t.Context(), t.Name()))(t))
 }
 
-// Close ends although requests begin meanwhile, and cannot be written. Package zk has no room for the third answer to such a request, of
-// which there is one in every other connection or so.
+// While Close ends the session, nothing else is sent, and Close ends although nothing could be written any more.
 func TestZooKeeperCloseEnds(t *testing.T) {
-	addr := sharedZooKeeper.Of(t).Addr
-	for i := range 10 {
-		t.Run(strconv.Itoa(i), func(t *testing.T) {
-			t.Parallel()
-			sent := make(chan struct{})
-			z := testlocks.Must(zklock.New([]string{addr}, zklock.Config{
-				Timing: lockstrategy.Timing{Expiry: time.Hour, Request: 15 * time.Second},
-				Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
-					conn, err := new(net.Dialer).DialContext(ctx, network, addr)
-					return &farewellConn{Conn: conn, sent: sent, broken: make(chan struct{})}, err
-				},
-			}))(t)
-			if err := z.Ping(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			closed := make(chan struct{})
-			go func() { defer close(closed); _ = z.Close() }()
-			<-sent
-			for range 20 {
-				go z.Ping(t.Context())
-			}
+	t.Parallel()
+	sent, late := make(chan struct{}), new(atomic.Int32)
+	z := testlocks.Must(zklock.New([]string{sharedZooKeeper.Of(t).Addr}, zklock.Config{
+		Timing: lockstrategy.Timing{Expiry: time.Hour, Request: 15 * time.Second},
+		Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+			return &farewellConn{Conn: conn, sent: sent, broken: make(chan struct{}), late: late}, err
+		},
+	}))(t)
+	if err := z.Ping(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var all errgroup.Group
+	all.Go(z.Close)
+	for range 20 {
+		all.Go(func() error {
 			select {
-			case <-closed:
+			case <-sent:
 			case <-testenv.Context(t).Done():
-				t.Fatal("it does not end")
+				return errors.New("the session is not ended")
 			}
+			if err := z.Ping(t.Context()); !errors.Is(err, lockstrategy.ErrClosed) {
+				return fmt.Errorf("a ping of a closed lock: %w", err)
+			}
+			return nil
 		})
+	}
+	if err := all.Wait(); err != nil || late.Load() > 0 {
+		t.Errorf("%v; %d requests were sent after the end of the session", err, late.Load())
 	}
 }
 
@@ -284,6 +286,7 @@ type farewellConn struct {
 	net.Conn
 	sent, broken chan struct{}
 	once         sync.Once
+	late         *atomic.Int32 // requests after that
 }
 
 func (c *farewellConn) Write(p []byte) (int, error) {
@@ -294,6 +297,7 @@ func (c *farewellConn) Write(p []byte) (int, error) {
 	}
 	select {
 	case <-c.sent:
+		c.late.Add(1)
 		return 0, &net.OpError{Op: "write", Err: net.ErrClosed}
 	default:
 		return c.Conn.Write(p)
@@ -372,11 +376,13 @@ func TestZooKeeperALateGrantIsConfirmed(t *testing.T) {
 		if request != setData || deleted.Load() > 0 {
 			return
 		}
-		for _, name := range admin.entries(t, key) {
+		names, _, err := admin.Children(admin.path(key))
+		for _, name := range names {
 			deleted.Add(1)
-			if err := admin.Delete(admin.path(key)+"/"+name, -1); err != nil {
-				t.Error(err)
-			}
+			err = errors.Join(err, admin.Delete(admin.path(key)+"/"+name, -1))
+		}
+		if err != nil {
+			t.Error(err)
 		}
 	})
 	other := testlocks.Open(t, versions.NameZooKeeper, versions.Backends{ZooKeeper: []string{sharedZooKeeper.Of(t).Addr}, Expiry: time.Hour})

@@ -178,7 +178,8 @@ func (b *Browser) Open(url string, v View) {
 // shifted says how much of the page has moved without a press, and what: the layout shift that browsers report.
 const shifted = `((watch) => (watch.observe({ type: "layout-shift", buffered: true }), watch.takeRecords().filter((e) => !e.hadRecentInput)
 	.map((e) => e.value.toFixed(4) + ": " + e.sources.map((s) => s.node && (s.node.id || s.node.className || s.node.nodeName) + " " +
-	Math.round(s.previousRect.y) + " to " + Math.round(s.currentRect.y)).join(", ")).join("; ")))(new PerformanceObserver(() => {}))`
+	[s.previousRect, s.currentRect].map((r) => Math.round(r.x) + "," + Math.round(r.y)).join(" to ")).join("; ")).join("; ")))` +
+	`(new PerformanceObserver(() => {}))`
 
 // Still fails the test when something of the page has moved since it was opened, apart from what a press has moved.
 func (b *Browser) Still() {

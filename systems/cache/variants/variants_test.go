@@ -172,10 +172,10 @@ func TestTheDatabaseGoesAway(t *testing.T) {
 	var deletes, relay atomic.Bool
 	b.Failed = func(what string, err error) {
 		logged(t, what, err)
-		switch what {
-		case "retry deletes":
-			deletes.Store(errors.Is(err, cache.ErrUnavailable))
-		case "relay changes":
+		switch {
+		case what == "retry deletes" && errors.Is(err, cache.ErrUnavailable):
+			deletes.Store(true)
+		case what == "relay changes":
 			relay.Store(true)
 		}
 	}
