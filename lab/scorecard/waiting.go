@@ -1,0 +1,164 @@
+package scorecard
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"locklab/internal/faultproxy"
+	"locklab/lab/clients"
+)
+
+// cutWaiter closes the connections of B while it waits. B may stop, and must not wait for ever.
+func cutWaiter(closed bool) func(context.Context, *bench) {
+	return func(ctx context.Context, b *bench) {
+		_, other, h := b.twoCopies(ctx)
+		granted := other.begin(key, b.settling())
+		pause(ctx, b.lease/4)
+		if closed {
+			other.cut(ctx, other.wires...)
+			other.mend()
+		}
+		released := time.Now()
+		release(ctx, h)
+		switch next, err := granted(ctx); {
+		case errors.Is(err, clients.ErrSilent):
+			b.violates(other.Name, "has neither a grant nor a refusal although its wait has ended")
+			return
+		case next != nil:
+			b.mustFollow(h, next, released)
+			release(ctx, next)
+		case !errors.Is(err, clients.ErrAnswer):
+			b.Must(err)
+		}
+		b.freed(ctx, other, "both had left")
+	}
+}
+
+// Ends of a wait.
+const (
+	noWait = iota
+	timedOut
+	waiterKilled
+)
+
+// endedWait lets the wait of B end. Its remains must not keep C out. When B has died they may do so for as long as those of a dead holder.
+func endedWait(end int) func(context.Context, *bench) {
+	return func(ctx context.Context, b *bench) {
+		all, h := b.warm(ctx, 3)
+		other, c := all[1], all[2]
+		switch end {
+		case timedOut:
+			if next := other.acquire(ctx, b.lease/5); next != nil {
+				b.mustKeep(h, next.Granted)
+				b.violates(other.Name, "was granted a key that A holds")
+			}
+		case waiterKilled:
+			other.begin(key, 3*b.settling())
+			pause(ctx, b.lease/4)
+			other.Kill()
+		}
+		release(ctx, h)
+		if end == waiterKilled {
+			b.freed(ctx, c, "a waiter had died")
+			return
+		}
+		pause(ctx, b.lease/10) // time for what is left of B's wait to take the key
+		if c.acquire(ctx, b.lease/2) == nil {
+			b.violates(c.Name, "was not granted the key within half a lease, although nobody wants it")
+		}
+	}
+}
+
+// Bounds of a copy that waits by message.
+const (
+	mostPackets = 10                    // that it sends in half a lease: the renewals of a session, and a try when a lease may be over
+	notified    = 50 * time.Millisecond // from a release to its grant, at most
+	rounds      = 5                     // a copy that polls is granted the key so soon by chance, but not each time
+)
+
+// quietWait lets A and B hand the key over, and counts what B sends for half a lease while it waits for the first time. Without waits each
+// requests the key when it is free.
+func quietWait(waits bool) func(context.Context, *bench) {
+	return func(ctx context.Context, b *bench) {
+		first, waiter, h := b.twoCopies(ctx)
+		slowest := time.Duration(0)
+		for n := range rounds {
+			granted := func(ctx context.Context) (*holder, error) { return waiter.acquire(ctx, b.settling()), nil }
+			if waits {
+				granted = waiter.begin(key, b.settling())
+			}
+			pause(ctx, b.lease/4+time.Duration(n)*notified/3) // the waiter has begun to wait
+			if n == 0 {
+				waiter.wantQuiet(ctx)
+			}
+			released := time.Now()
+			b.mustKeep(h, released)
+			release(ctx, h)
+			freed := time.Now()
+			next, err := granted(ctx)
+			b.Must(err)
+			if next == nil {
+				b.violates(waiter.Name, "was not granted the key that %s had released", first.Name)
+				return
+			}
+			b.mustFollow(h, next, released)
+			slowest = max(slowest, next.Granted.Sub(freed))
+			first, waiter, h = waiter, first, next
+		}
+		release(ctx, h)
+		b.Measure("lab", slowest.Microseconds(), slowestGrant)
+		if most := b.Scaled(notified); slowest > most {
+			b.violates("lab", "one of %d hand-overs took %s, and %s are allowed: the waiter polls", rounds, slowest, most)
+		}
+	}
+}
+
+// wantQuiet counts for half a lease what a copy sends that waits.
+func (p *process) wantQuiet(ctx context.Context) {
+	var sent atomic.Int64
+	for _, w := range p.wires {
+		w.Delay(func(c faultproxy.Chunk) time.Duration {
+			if c.Direction == faultproxy.ToServer && (w.Control == nil || !w.Control(c)) {
+				sent.Add(1)
+			}
+			return 0
+		})
+	}
+	pause(ctx, p.Lease/2)
+	packets, most := sent.Load(), int64(mostPackets*len(p.wires))
+	p.Measure(p.Name, packets, packetsWaiting)
+	if packets > most {
+		p.bench.violates(p.Name, "sent %d packets in half a lease while it waited, and %d are allowed: it polls", packets, most)
+	}
+}
+
+// opposite lets A and B each hold one key and request the other's. Both must be refused in time.
+func opposite(crossed bool) func(context.Context, *bench) {
+	return func(ctx context.Context, b *bench) {
+		a, other, first := b.twoCopies(ctx)
+		theirs := other.holds(ctx, secondKey)
+		if crossed {
+			wait, asked := b.lease/4, time.Now()
+			wantsSecond, wantsFirst := a.begin(secondKey, wait), other.begin(key, wait)
+			for of, wants := range map[*holder]func(context.Context) (*holder, error){theirs: wantsSecond, first: wantsFirst} {
+				next, err := wants(ctx)
+				switch {
+				case errors.Is(err, clients.ErrSilent):
+					b.violates(of.Name, "holds a key that another copy requests, and that copy has no answer although its wait has ended")
+					return
+				case next != nil && next.Granted.Sub(asked) > 2*wait:
+					b.violates(next.Name, "was granted a key long after its wait had ended")
+				case next != nil:
+					b.mustKeep(of, next.Granted)
+					b.violates(next.Name, "was granted a key that another copy holds")
+				}
+				b.Must(err)
+			}
+		}
+		release(ctx, first)
+		release(ctx, theirs)
+		b.freed(ctx, other, "both had released")
+	}
+}
