@@ -72,8 +72,9 @@ type flow struct {
 
 // arrival is data with the time at which it is delivered.
 type arrival struct {
-	data []byte
-	due  time.Time
+	data   []byte
+	due    time.Time
+	passes <-chan struct{} // see Hold; nil: it passes
 }
 
 func newFlow(c *conn, d Direction, from, to net.Conn) *flow {
@@ -111,7 +112,7 @@ func (f *flow) enqueue(c Chunk) bool {
 	}
 	f.due = f.dueTime(c)
 	select {
-	case f.queue <- arrival{c.Data, f.due}:
+	case f.queue <- arrival{c.Data, f.due, f.proxy.keptBack(c)}:
 		return true
 	case <-f.closed.Done():
 		return false
@@ -123,6 +124,7 @@ func (f *flow) enqueue(c Chunk) bool {
 func (f *flow) deliver() {
 	for a := range f.queue {
 		f.sleepUntil(a.due)
+		f.awaitPass(a.passes)
 		if err := f.write(a.data); err != nil {
 			_ = f.to.Close()
 		}

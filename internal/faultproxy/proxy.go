@@ -1,5 +1,5 @@
 // Package faultproxy passes connections on between clients and a server, and breaks them on request. A fault is one small file:
-// cut.go, drop.go, hang.go, delay.go, losereply.go.
+// cut.go, drop.go, hang.go, hold.go, delay.go, losereply.go.
 //
 // A proxy works over any dialer and any listener, TCP or [net.Pipe]. It waits on channels and timers only, so it can be used inside
 // a [testing/synctest] bubble. There DialContext takes the place of a listener.
@@ -55,6 +55,7 @@ type Proxy struct {
 	hung      chan struct{} // closed when the hang ends; nil: no hang
 	delay     func(Chunk) time.Duration
 	loss      *loss
+	hold      *hold
 	drops     []drop
 	dropped   Dropped
 }
@@ -140,7 +141,7 @@ func (p *Proxy) add(c *conn) error {
 	return nil
 }
 
-// Mend ends every fault but a delay. A connection on which data was dropped is closed, because its stream has a hole.
+// Mend ends every fault but a delay and a hold. A connection on which data was dropped is closed, because its stream has a hole.
 func (p *Proxy) Mend() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
