@@ -112,7 +112,7 @@ func (f *flow) enqueue(c Chunk) bool {
 	}
 	f.due = f.dueTime(c)
 	select {
-	case f.queue <- arrival{c.Data, f.due, f.proxy.keptBack(c)}:
+	case f.queue <- arrival{c.Data, f.due, f.keptBack(c)}:
 		return true
 	case <-f.closed.Done():
 		return false

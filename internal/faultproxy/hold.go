@@ -2,9 +2,11 @@ package faultproxy
 
 import "sync"
 
-// hold is a chunk that is kept back, with what follows it.
+// hold is what is kept back.
 type hold struct {
 	match   func(Chunk) bool
+	reply   bool // to the first request that match accepts
+	asked   *conn
 	held    chan struct{} // closed when a chunk is kept back
 	passes  chan struct{} // closed when the chunks pass
 	holding sync.Once
@@ -16,7 +18,17 @@ type hold struct {
 //
 // There is one hold at a time: the next one begins when pass was called. Mend does not end it.
 func (p *Proxy) Hold(match func(Chunk) bool) (held <-chan struct{}, pass func()) {
-	h := &hold{match: match, held: make(chan struct{}), passes: make(chan struct{})}
+	return p.keepBack(&hold{match: match})
+}
+
+// HoldReply is Hold for the reply to the next request that match accepts: the first chunk to the client after that, as [Proxy.LoseReply] has
+// it. The replies to later requests on other connections pass.
+func (p *Proxy) HoldReply(match func(request Chunk) bool) (held <-chan struct{}, pass func()) {
+	return p.keepBack(&hold{match: match, reply: true})
+}
+
+func (p *Proxy) keepBack(h *hold) (held <-chan struct{}, pass func()) {
+	h.held, h.passes = make(chan struct{}), make(chan struct{})
 	p.mu.Lock()
 	p.hold = h
 	p.mu.Unlock()
@@ -29,15 +41,27 @@ func (p *Proxy) Hold(match func(Chunk) bool) (held <-chan struct{}, pass func())
 }
 
 // keptBack is closed when a chunk that has arrived passes; nil: it passes now.
-func (p *Proxy) keptBack(c Chunk) <-chan struct{} {
+func (f *flow) keptBack(c Chunk) <-chan struct{} {
+	p := f.proxy
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	h := p.hold
-	if h == nil || p.Control != nil && p.Control(c) || !h.match(c) {
+	if h == nil || p.Control != nil && p.Control(c) || !h.accepts(f.conn, c) {
 		return nil
 	}
 	h.holding.Do(func() { close(h.held) })
 	return h.passes
+}
+
+// accepts reports whether a chunk is kept back.
+func (h *hold) accepts(from *conn, c Chunk) bool {
+	if !h.reply {
+		return h.match(c)
+	}
+	if h.asked == nil && c.Direction == ToServer && h.match(c) {
+		h.asked = from
+	}
+	return h.asked == from && c.Direction == ToClient
 }
 
 // awaitPass returns when a chunk passes, or when the connection is closed.

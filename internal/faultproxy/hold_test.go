@@ -36,20 +36,24 @@ func TestAHeldRequestArrivesLate(t *testing.T) {
 	})
 }
 
-// A reply that is kept back arrives when it passes, and the next one is not kept back.
+// The reply to the chosen request is kept back until it passes, and no reply on another connection is.
 func TestAHeldReplyArrivesLate(t *testing.T) {
 	inBubble(t, func(t *testing.T, p *faultproxy.Proxy, s *server) {
-		conn := client(t, p)
-		held, pass := p.Hold(func(c faultproxy.Chunk) bool { return c.Direction == faultproxy.ToClient })
+		conn, other := client(t, p), client(t, p)
+		held, pass := p.HoldReply(requestOf("b"))
 		send(t, conn, "a")
-		<-held
-		if !s.got("a") {
-			t.Errorf("the server has received %q", s.requests)
-		}
-		pass()
 		expect(t, conn, "re:a", 0)
 		send(t, conn, "b")
+		<-held
+		send(t, other, "b")
+		expect(t, other, "re:b", 0)
+		if _, after, err := receive(conn); err == nil || after != silence {
+			t.Errorf("received something after %s: %v", after, err)
+		}
+		pass()
 		expect(t, conn, "re:b", 0)
+		send(t, conn, "c")
+		expect(t, conn, "re:c", 0)
 	})
 }
 

@@ -119,9 +119,9 @@ func (p *Program) Begin(key string, wait time.Duration) (granted func(context.Co
 	p.asked++
 	h := &ProcessHolder{
 		grant: grant{Name: p.Name, Key: key, Owner: strings.ToLower(p.Name) + strconv.Itoa(p.asked), t: p.Trial},
-		p:     p, asked: time.Now(), lost: make(chan struct{}),
+		Asked: time.Now(), p: p, lost: make(chan struct{}),
 	}
-	h.extended(h.asked)
+	h.extended(h.Asked)
 	p.grants[h.Owner] = h
 	p.mu.Unlock()
 	h.believe(history.Request, "")
@@ -166,11 +166,11 @@ func (p *Program) heard(id string, a protocol.Answer) error {
 // ProcessHolder is a [Program] that says it holds a lock.
 type ProcessHolder struct {
 	grant
+	Asked       time.Time // the request was sent; its lease begins no earlier
 	Granted     time.Time // the answer arrived; zero: it was not granted
 	ReliesUntil time.Time // the holder may rely on it until then, as the program says; zero: it has not said
 
 	p     *Program
-	asked time.Time
 	until time.Time     // its lease ends, unless it is renewed, not before that
 	lost  chan struct{} // closed when the program has told of the loss
 }
@@ -190,7 +190,7 @@ func (h *ProcessHolder) granted(a protocol.Answer) {
 	h.Granted, h.Token = time.Now(), a.Token
 	h.extended(h.Granted.Add(-h.t.Scaled(underway)))
 	if a.UntilMS > 0 {
-		h.ReliesUntil = h.asked.Add(time.Duration(a.UntilMS) * time.Millisecond) // the program counts from its answer, which is no earlier
+		h.ReliesUntil = h.Asked.Add(time.Duration(a.UntilMS) * time.Millisecond) // the program counts from its answer, which is no earlier
 	}
 	h.believe(history.Grant, "")
 }

@@ -21,7 +21,7 @@ import (
 const (
 	copies         = 4
 	allSections    = 2000                   // of all copies together
-	fewestSections = 10                     // of a copy, or exclusion was not tried
+	fewestSections = 10                     // of a caller, or exclusion was not tried
 	costSections   = 400                    // of the cost
 	loadFor        = 20 * time.Second       // then the load ends, whatever is left of it
 	work           = 200 * time.Microsecond // in a section, between the read and the write
@@ -92,14 +92,15 @@ func (b *bench) mustServe(ctx context.Context, all []*process) {
 	}
 }
 
-// exclusion counts in sections. Without the lock it shows that the load loses updates.
-func exclusion(n, sections int, locked bool) func(context.Context, *bench) {
+// exclusion counts in sections, by callers of each of n copies. Without the lock it shows that the load loses updates.
+func exclusion(n, callers, sections int, locked bool) func(context.Context, *bench) {
 	return func(ctx context.Context, b *bench) {
 		r, all := clients.NewResource(b.Trial, false), b.startAll(ctx, n)
 		if locked {
 			b.mustServe(ctx, all)
 		}
-		each := b.load(ctx, all, sections, loadFor, func(p *process, i int) bool {
+		calling := slices.Concat(slices.Repeat([][]*process{all}, callers)...)
+		each := b.load(ctx, calling, sections, loadFor, func(p *process, i int) bool {
 			h := clients.Unlocked(b.Trial, p.Name, fmt.Sprintf("%s%d", p.Name, i))
 			if locked {
 				granted := p.acquire(ctx, loadFor)
@@ -117,7 +118,7 @@ func exclusion(n, sections int, locked bool) func(context.Context, *bench) {
 		})
 		for i, sections := range each {
 			if sections < fewestSections {
-				b.Must(fmt.Errorf("%s entered %d sections: too few to try exclusion", all[i].Name, sections))
+				b.Must(fmt.Errorf("a caller of %s entered %d sections: too few to try exclusion", calling[i].Name, sections))
 			}
 		}
 	}
@@ -219,7 +220,7 @@ func (b *bench) local(ctx context.Context) *process {
 }
 
 // cost counts what the servers execute, and what passes the proxies. So many callers enter a section each, or as many as the load has
-// time for. Without copies it is the local queue that they call.
+// time for. In a burst they add one to a counter. Without copies it is the local queue that they call.
 func cost(n, callers, sections int) func(context.Context, *bench) {
 	return func(ctx context.Context, b *bench) {
 		var calling []*process
@@ -239,13 +240,20 @@ func cost(n, callers, sections int) func(context.Context, *bench) {
 			calling = append(calling, all[i%len(all)])
 		}
 		var turns handOvers
+		r := clients.NewResource(b.Trial, false)
 		before := b.commands(ctx)
 		each := b.load(ctx, calling, sections, b.Scaled(loadFor/2), func(p *process, _ int) bool {
 			h := p.acquire(ctx, loadFor)
 			if h == nil {
 				return false
 			}
-			turns.change()
+			turns.granted()
+			if callers == burst {
+				value := r.Read(h)
+				pause(ctx, work)
+				r.Write(h, value+1)
+			}
+			turns.released()
 			return release(ctx, h)
 		})
 		done := int64(0)
@@ -264,22 +272,25 @@ func cost(n, callers, sections int) func(context.Context, *bench) {
 	}
 }
 
-// handOvers are the times from a release to the next grant. A section is empty, so a grant and its release are one moment.
+// handOvers are the times from a release to the next grant.
 type handOvers struct {
-	mu       sync.Mutex
-	released time.Time
-	all      []time.Duration
+	mu   sync.Mutex
+	free time.Time // since the last release
+	all  []time.Duration
 }
 
-// change is called at each grant, immediately before its release.
-func (o *handOvers) change() {
+func (o *handOvers) granted() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	now := time.Now()
-	if !o.released.IsZero() {
-		o.all = append(o.all, now.Sub(o.released))
+	if !o.free.IsZero() {
+		o.all = append(o.all, time.Since(o.free))
 	}
-	o.released = now
+}
+
+func (o *handOvers) released() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.free = time.Now()
 }
 
 func (o *handOvers) median() time.Duration {

@@ -3,10 +3,12 @@ package scorecard_test
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"net"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,23 +24,27 @@ import (
 func serveMutant(name string) {
 	mutant, unrenewed := strings.CutPrefix(name, "unrenewed ")
 	claims := protocol.Claims{
-		Name: "mutant " + name, Store: protocol.Redis, Renews: !unrenewed, Tokens: true, Tells: true, Extends: true, Messages: mutant == "polls",
+		Name: "mutant " + name, Store: protocol.Redis, Renews: !unrenewed, Tokens: true, Tells: true, Extends: true,
+		Messages: mutant == "polls" || mutant == "misses messages",
 	}
 	if mutant == "hashes" {
 		claims.Key = hashed(clients.LockKey)
 	}
 	err := protocol.Serve(os.Stdin, os.Stdout, claims, func(start protocol.Request) (protocol.Lock, error) {
-		m := &mutantLock{mutant: mutant, unrenewed: unrenewed, Client: redis.NewClient(&redis.Options{
-			Addr: start.Servers[0], MaxRetries: -1, DisableIdentity: true,
-			ReadTimeout: start.Lease() / 2, DialTimeout: start.Lease() / 2, PoolSize: 20,
-		})}
-		if strings.HasPrefix(mutant, "hashes") {
-			return func(ctx context.Context, r protocol.Request) (protocol.Held, error) {
-				r.Key = hashed(r.Key)
-				return m.acquire(ctx, r)
-			}, nil
+		timeout := start.Lease() / 2
+		if mutant == "patient client" {
+			timeout = time.Hour
 		}
-		return m.acquire, nil
+		m := &mutantLock{mutant: mutant, unrenewed: unrenewed, parts: soundParts(), Client: redis.NewClient(&redis.Options{
+			Addr: start.Servers[0], MaxRetries: -1, DisableIdentity: true, ReadTimeout: timeout, DialTimeout: timeout, PoolSize: 20,
+		})}
+		if replace := defects[mutant]; replace != nil {
+			replace(m)
+		}
+		return func(ctx context.Context, r protocol.Request) (protocol.Held, error) {
+			r.Key = m.keyOf(r.Key)
+			return m.acquire(ctx, r)
+		}, nil
 	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -52,7 +58,10 @@ type mutantLock struct {
 	*redis.Client
 	mutant    string
 	unrenewed bool // it renews nothing, and claims so
-	grants    atomic.Int64
+	parts
+	grants  atomic.Int64
+	waiting atomic.Int64
+	owners  sync.Map // by key
 }
 
 var (
@@ -66,6 +75,8 @@ return redis.call('LINDEX', KEYS[1], 0)`)
 )
 
 func (m *mutantLock) acquire(ctx context.Context, r protocol.Request) (protocol.Held, error) {
+	m.waiting.Add(1)
+	defer m.waiting.Add(-1)
 	owner := fmt.Sprintf("%d-%s-%d", os.Getpid(), r.ID, m.grants.Add(1))
 	if m.mutant == "selfish" && !strings.HasPrefix(r.ID, "a") && r.Wait() >= longWait {
 		time.Sleep(r.Wait() / 2) // until the competition is over
@@ -75,14 +86,20 @@ func (m *mutantLock) acquire(ctx context.Context, r protocol.Request) (protocol.
 		tried := time.Now()
 		token, err := m.try(r, owner)
 		switch {
+		case err != nil && m.mutant == "fails open":
+			return m.hold(r, owner, 1, tried), nil
 		case err != nil:
 			return protocol.Held{}, err
+		case m.mutant == "one owner" && m.Exists(ctx, r.Key).Val() == 1 && m.holdsIn(r.Key):
+			return m.hold(r, owner, 1, tried), nil
+		case m.mutant == "crowd" && m.waiting.Load() > 50:
+			return m.hold(r, owner, 1, tried), nil
 		case token > 0:
 			return m.hold(r, owner, token, tried), nil
 		case m.mutant == "early" && time.Since(asked) > r.Lease()/8 && r.WaitMS > 0:
 			return m.hold(r, owner, uint64(time.Now().UnixMicro()), tried), nil
 		case m.mutant == "patient" && strings.HasSuffix(r.Key, ":2"):
-		case m.mutant == "deaf" && r.WaitMS > 0:
+		case (m.mutant == "deaf" || m.mutant == "misses messages") && r.WaitMS > 0:
 			m.message()
 		case m.mutant == "asleep" && r.Wait() >= longWait && m.grants.Load()%20 == 0:
 			time.Sleep(r.Wait() - time.Since(asked)) // it has missed a message
@@ -110,22 +127,34 @@ func (m *mutantLock) message() {
 	if err == nil {
 		_, err = fmt.Fprint(conn, "*2\r\n$9\r\nSUBSCRIBE\r\n$5\r\nfreed\r\n") // miniredis has no inline commands
 	}
+	if err == nil && m.mutant == "misses messages" { // it looks again after a while
+		_ = conn.SetDeadline(time.Now().Add(3 * time.Second))
+	}
 	for range 2 { // the reply, and a message
 		if err == nil {
 			_, err = conn.Read(make([]byte, 512))
 		}
 	}
-	if err != nil {
+	if err != nil && m.mutant == "deaf" {
 		select {} // it does not look whether the connection is there
 	}
+}
+
+// holdsIn reports whether another caller of this process holds a key.
+func (m *mutantLock) holdsIn(key string) bool {
+	_, holds := m.owners.Load(key)
+	return holds
 }
 
 // longWait is the wait of a copy that competes; no other wait of the lab is as long.
 const longWait = 10 * time.Second
 
 func (m *mutantLock) lease(r protocol.Request) int64 {
-	if m.mutant == "no expiry" {
+	switch m.mutant {
+	case "no expiry":
 		return time.Hour.Milliseconds()
+	case "whole seconds":
+		return max(1000, r.LeaseMS/1000*1000)
 	}
 	return r.LeaseMS
 }
@@ -158,6 +187,7 @@ func (m *mutantLock) try(r protocol.Request, owner string) (token uint64, err er
 
 // hold renews the grant until the release, and tells when it is lost.
 func (m *mutantLock) hold(r protocol.Request, owner string, token uint64, asked time.Time) protocol.Held {
+	m.owners.Store(r.Key, owner)
 	ctx, cancel := context.WithCancel(context.Background())
 	lost := make(chan string, 1)
 	go func() {
@@ -169,8 +199,17 @@ func (m *mutantLock) hold(r protocol.Request, owner string, token uint64, asked 
 		<-ctx.Done()
 	}()
 	release := func(ctx context.Context) error {
-		cancel()
-		return m.release(ctx, r.Key, owner)
+		if m.mutant == "release by key" {
+			if last, ok := m.owners.Load(r.Key); ok {
+				owner = last.(string)
+			}
+		}
+		err := m.release(ctx, r.Key, owner)
+		if err == nil || errors.Is(err, protocol.ErrNotHeld) || m.mutant != "renews on" {
+			cancel()
+		}
+		m.owners.Delete(r.Key)
+		return err
 	}
 	until := r.Lease() - time.Since(asked)
 	if m.mutant == "until" {
@@ -193,18 +232,14 @@ func (m *mutantLock) hold(r protocol.Request, owner string, token uint64, asked 
 
 // renew renews a grant until ctx ends, or until it is lost.
 func (m *mutantLock) renew(ctx context.Context, r protocol.Request, owner string) {
-	script := renewScript
-	if m.mutant == "no renewal" || m.mutant == "hasty" || m.unrenewed {
-		script = lookScript
-	}
 	began := time.Now()
 	for good := began; ; {
-		time.Sleep(r.Lease() / 40) // the first one is not beside the grant: the reply that T08 loses is that of the release
+		time.Sleep(r.Lease() / m.renewals) // the first one is not beside the grant: the reply that T08 loses is that of the release
 		if ctx.Err() != nil {
 			return
 		}
 		asked := time.Now()
-		renewed, err := script.Run(ctx, m, []string{r.Key}, owner, m.lease(r)).Int()
+		renewed, err := m.renewal(ctx, m, r.Key, owner, m.lease(r))
 		switch {
 		case m.mutant == "cries" && time.Since(began) > 6*r.Lease()/10:
 			return
@@ -212,7 +247,7 @@ func (m *mutantLock) renew(ctx context.Context, r protocol.Request, owner string
 			good = asked
 		case m.mutant == "exits" && err != nil:
 			os.Exit(1)
-		case err == nil || time.Since(good) > r.Lease() || m.mutant == "renewal dies":
+		case err == nil || time.Since(good) > r.Lease() || strings.HasPrefix(m.mutant, "renewal dies"):
 			return
 		case m.mutant == "tied":
 			for m.Del(ctx, r.Key).Err() != nil && ctx.Err() == nil { // until it is connected again
@@ -225,7 +260,7 @@ func (m *mutantLock) release(ctx context.Context, key, owner string) error {
 	if m.mutant == "no owner" {
 		return m.Del(ctx, key).Err()
 	}
-	freed, err := freeScript.Run(ctx, m, []string{key}, owner).Int()
+	freed, err := m.free(ctx, m, key, owner)
 	switch {
 	case m.mutant == "repeats" && err != nil:
 		go func() {
@@ -234,10 +269,10 @@ func (m *mutantLock) release(ctx context.Context, key, owner string) error {
 				time.Sleep(3 * time.Millisecond)
 			}
 		}()
-	case m.mutant == "deaf":
+	case m.mutant == "deaf" || m.mutant == "misses messages":
 		m.Publish(ctx, "freed", key)
 	}
-	if err == nil && freed == 0 {
+	if err == nil && freed == 0 && m.mutant != "says released" {
 		err = protocol.ErrNotHeld
 	}
 	return err

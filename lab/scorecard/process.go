@@ -159,6 +159,76 @@ func (p *process) mend() {
 	}
 }
 
+// hang lets nothing arrive, at a copy or its servers, until mend. Connections stay open.
+func (p *process) hang() {
+	p.Hit = true
+	for _, w := range p.wires {
+		w.Hang()
+		p.Fault(p.Name, "no answers", "the proxy delivers nothing in either direction")
+	}
+}
+
+// names reports whether a packet of a copy is a request that names the key.
+func (p *process) names(request faultproxy.Chunk) bool {
+	return faultproxy.NoGreeting(request) && bytes.Contains(request.Data, []byte(p.named))
+}
+
+// holdBack keeps back what a copy sends to each of its servers, after so many packets that match accepts, until pass. held is closed when
+// there was such a packet.
+func (p *process) holdBack(packets int, match func(faultproxy.Chunk) bool) (held <-chan struct{}, pass func()) {
+	return p.hold(func(w *servers.Proxy) (<-chan struct{}, func()) {
+		n := 0
+		return w.Hold(func(c faultproxy.Chunk) bool {
+			if c.Direction == faultproxy.ToClient || !match(c) {
+				return false
+			}
+			n++
+			return n > packets
+		})
+	})
+}
+
+// holdReply keeps back what each server replies to the next request of a copy that names the key, until pass. mustBeHeld waits for it, and
+// ends the trial when there was no such request.
+func (p *process) holdReply() (mustBeHeld, pass func()) {
+	p.Hit = true
+	held, pass := p.hold(func(w *servers.Proxy) (<-chan struct{}, func()) { return w.HoldReply(p.names) })
+	return func() {
+		select {
+		case <-held:
+			p.Fault(p.Name, "reply under way", "the proxy keeps the reply to a request that names the key")
+		case <-time.After(p.Lease / 2):
+			p.Must(p.noRequest("held back"))
+		}
+	}, pass
+}
+
+// hold begins a hold on each server of a copy. held is closed when one of them keeps something back.
+func (p *process) hold(begin func(*servers.Proxy) (held <-chan struct{}, pass func())) (held <-chan struct{}, pass func()) {
+	first, ended := make(chan struct{}), make(chan struct{})
+	once := sync.Once{}
+	var all []func()
+	for _, w := range p.wires {
+		held, pass := begin(w)
+		all = append(all, pass)
+		go func() {
+			select {
+			case <-held:
+				once.Do(func() { close(first) })
+			case <-ended:
+			}
+		}()
+	}
+	pass = sync.OnceFunc(func() {
+		close(ended)
+		for _, one := range all {
+			one()
+		}
+	})
+	p.Cleanup(func() error { pass(); return nil })
+	return first, pass
+}
+
 const replyLost = "reply lost"
 
 // loseReply loses the reply to the next request of a copy that names the key, on each of its servers. The server executes the request.
@@ -166,11 +236,8 @@ const replyLost = "reply lost"
 func (p *process) loseReply() (mustBeLost func()) {
 	p.Hit = true
 	lost, once := make(chan struct{}), sync.Once{}
-	named := func(request faultproxy.Chunk) bool {
-		return faultproxy.NoGreeting(request) && bytes.Contains(request.Data, []byte(p.named))
-	}
 	for _, w := range p.wires {
-		w.LoseReply(named, func(reply faultproxy.Chunk) {
+		w.LoseReply(p.names, func(reply faultproxy.Chunk) {
 			once.Do(func() { close(lost) })
 			p.Fault(p.Name, replyLost, fmt.Sprintf("the proxy received %q from the server and closed the connection", clients.Short(reply.Data)))
 		})
@@ -179,10 +246,15 @@ func (p *process) loseReply() (mustBeLost func()) {
 		select {
 		case <-lost:
 		case <-time.After(p.Lease / 2):
-			p.Must(fmt.Errorf("no reply could be lost: no packet of %s to its servers contained %q within half a lease; "+
-				"if the program hashes its keys, its ready must say the text (field key, see docs/protocol.md)", p.Name, p.named))
+			p.Must(p.noRequest("lost"))
 		}
 	}
+}
+
+// noRequest says that no reply could be lost, or held back.
+func (p *process) noRequest(done string) error {
+	return fmt.Errorf("no reply could be %s: no packet of %s to its servers contained %q within half a lease; "+
+		"if the program hashes its keys, its ready must say the text (field key, see docs/protocol.md)", done, p.Name, p.named)
 }
 
 // partition drops what a copy and its servers send each other. The lab's own request is the proof: an idle program sends nothing.

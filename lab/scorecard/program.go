@@ -128,6 +128,9 @@ func (b *bench) findEnded() {
 	}
 }
 
+// part is a part of the lease.
+func (b *bench) part(of float64) time.Duration { return time.Duration(of * float64(b.lease)) }
+
 // settling is how long a key may stay locked after its holder's end: a program may round its lease, and poll.
 func (b *bench) settling() time.Duration { return 2*b.lease + b.Scaled(2*time.Second) }
 

@@ -79,6 +79,25 @@ var mutants = []struct{ defect, row string }{
 	{"quorum", "T17"},               // no lock over five servers is safe from a server that forgets
 	{"patient with servers", "T18"}, // it waits for each answer
 	{"exits", "T09"},                // when a renewal fails, its process ends
+	{"one owner", "T01"},            // a caller is granted what another one of its process holds
+	{"wrong unit", "T02"},           // its renewal is in milliseconds where the server counts seconds
+	{"whole seconds", "T02"},
+	{"release by key", "T03"}, // the owner of the last grant, whoever releases
+	{"two steps", "T03"},      // GET, then DEL
+	{"says released", "T03"},  // also of a lock that was lost
+	{"ten renewals", "T04"},   // at a time
+	{"one loss ends all renewals", "T04"},
+	{"renews on", "T08"},         // after a release that has failed
+	{"renewal dies late", "T09"}, // with its first error
+	{"fails open", "T10"},        // an error is a grant
+	{"crowd", "T15"},             // more than fifty waiters are granted the lock
+	{"misses messages", "T20"},   // that come before it listens
+	{"lower case", "T21"},
+	{"short keys", "T21"},
+	{"one key", "T21"},
+	{"renews any owner", "T22"},
+	{"renews by SET", "T22"},
+	{"patient client", "T23"}, // it takes a grant however late its reply is
 }
 
 // busy is the pace of this machine now.

@@ -6,10 +6,12 @@ import (
 	"time"
 
 	"locklab/lab/clients"
+	"locklab/lab/clients/protocol"
 	"locklab/lab/history"
 )
 
-// lateRelease lets A release a lock that its server has lost, and that B holds.
+// lateRelease lets A release a lock that its server has lost, and that B holds. A must be told. ZooKeeper's session goes on, and nobody
+// promises to notice that its node was deleted.
 func lateRelease(keysLost bool) func(context.Context, *bench) {
 	return func(ctx context.Context, b *bench) {
 		all, h := b.warm(ctx, 3)
@@ -20,8 +22,8 @@ func lateRelease(keysLost bool) func(context.Context, *bench) {
 			release(ctx, h)
 		}
 		next := other.holds(ctx, key)
-		if keysLost {
-			release(ctx, h)
+		if keysLost && release(ctx, h) && b.program.Claims.Store != protocol.ZooKeeper {
+			b.violates(h.Name, `answered "released" to the release of a lock that it had lost, and that B holds`)
 		}
 		b.intruder(ctx, c, clients.NewResource(b.Trial, false), next, b.lease/10)
 	}
@@ -54,4 +56,63 @@ func (b *bench) lostBefore(release time.Duration) error {
 		}
 	}
 	return nil
+}
+
+// siblingRelease lets a caller of A release a lock that its server has lost, and that another caller of A holds. A lock that lets the
+// callers of a process wait for each other grants it only then.
+func siblingRelease(ctx context.Context, b *bench) {
+	all, h := b.warm(ctx, 3)
+	a, c := all[0], all[2]
+	if next := a.acquire(ctx, b.lease/10); next != nil {
+		b.mustKeep(h, next.Granted)
+		b.violates(a.Name, "was granted a key that another caller of the same process holds")
+		return
+	}
+	b.loseKeys(ctx)
+	next := a.acquire(ctx, b.lease/2)
+	release(ctx, h)
+	if next != nil {
+		b.intruder(ctx, c, clients.NewResource(b.Trial, false), next, b.lease/10)
+	}
+}
+
+// slowRelease keeps a packet of A's release back, after so many, until the key is lost and B holds it. A release that has no such packet is
+// safe from that.
+func slowRelease(packets int) func(context.Context, *bench) {
+	return func(ctx context.Context, b *bench) {
+		all, h := b.warm(ctx, 3)
+		a, other, c := all[0], all[1], all[2]
+		held, pass := a.holdBack(packets, a.names)
+		done := make(chan struct{})
+		released := b.Go(func() { defer close(done); release(ctx, h) })
+		var next *holder
+		select {
+		case <-held:
+			if next = other.acquire(ctx, 0); next == nil { // the packet may have come after the end of the lock
+				b.loseKeys(ctx)
+				next = other.acquire(ctx, b.lease/10)
+			}
+		case <-done:
+		}
+		pass()
+		released()
+		if next != nil {
+			b.intruder(ctx, c, clients.NewResource(b.Trial, false), next, b.lease/10)
+		}
+	}
+}
+
+// undeliveredRelease closes A's connections while it releases. The key must become free, and A must not release the lock of B.
+func undeliveredRelease(ctx context.Context, b *bench) {
+	a, other, h := b.twoCopies(ctx)
+	a.cut(ctx, a.wires...)
+	released := b.Go(func() { release(ctx, h) })
+	pause(ctx, b.lease/4)
+	a.mend()
+	next := b.freed(ctx, other, "a release that did not arrive")
+	released()
+	if next != nil {
+		release(ctx, h) // a careful client repeats it
+		b.intruder(ctx, a, clients.NewResource(b.Trial, false), next, b.lease/10)
+	}
 }

@@ -2,6 +2,8 @@ package scorecard
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"locklab/lab/clients"
@@ -77,4 +79,97 @@ func lateExtension(ctx context.Context, b *bench) {
 		b.violates(h.Name, "was granted an extension of a lock that B holds")
 	}
 	b.intruder(ctx, c, clients.NewResource(b.Trial, false), next, b.lease/10)
+}
+
+// keysHeld is how many keys one process holds: more than the workers of a small pool.
+const keysHeld = 12
+
+// manyKeys lets A hold many keys for two leases while B tries each. When one of them is lost, A must keep the others.
+func manyKeys(loses bool) func(context.Context, *bench) {
+	return func(ctx context.Context, b *bench) {
+		all := b.startAll(ctx, 2)
+		b.mustServe(ctx, all)
+		a, other := all[0], all[1]
+		var held []*holder
+		acquire := func() { held = append(held, a.holds(ctx, fmt.Sprintf("%s:%d", key, 100+len(held)))) }
+		for len(held) < keysHeld/2 {
+			acquire()
+		}
+		if lost := len(held); loses {
+			b.loseKeysOf(ctx, acquire)
+			held = append(held[:lost], held[lost+1:]...)
+		}
+		for len(held) < keysHeld {
+			acquire()
+		}
+		pause(ctx, 2*b.lease)
+		for _, h := range held {
+			if next, err := other.begin(h.Key, 0)(ctx); next != nil {
+				b.violates(other.Name, "was granted %q, one of %d keys that A holds", h.Key, keysHeld)
+			} else {
+				b.Must(err)
+			}
+			if h.IsLost() {
+				b.violates(a.Name, "told of the loss of %q, and nobody else was granted it", h.Key)
+			}
+			release(ctx, h)
+		}
+	}
+}
+
+// Ends of a grant that was renewed.
+const (
+	released = iota // it is released
+	lost            // its server has lost it
+)
+
+// staleRenewal lets B hold a key that A has renewed, and that A may still renew. C is granted it when B has released it, or has died, and
+// not before.
+func staleRenewal(end int, killed bool) func(context.Context, *bench) {
+	return func(ctx context.Context, b *bench) {
+		all, h := b.warm(ctx, 3)
+		_, other, c := all[0], all[1], all[2]
+		var next *holder
+		if end == released {
+			pause(ctx, b.lease*3/5) // a renewal has run, and another one is due
+			release(ctx, h)
+			next = other.holds(ctx, key)
+		} else {
+			next = b.takes(ctx, other)
+		}
+		if killed {
+			other.Kill()
+			b.freed(ctx, c, "the next holder's end")
+			return
+		}
+		b.keeps(ctx, next, c)
+		b.freed(ctx, c, "the release of the next holder")
+	}
+}
+
+// takes lets another copy be granted the key when the servers have lost it. A renewal that writes the key again may come first, once.
+func (b *bench) takes(ctx context.Context, other *process) (next *holder) {
+	for range 3 {
+		b.loseKeys(ctx)
+		if next = other.acquire(ctx, b.lease/10); next != nil {
+			return next
+		}
+	}
+	b.Must(errors.New("the former holder has written the key again three times before another process was granted it"))
+	return nil
+}
+
+// keeps lets a holder work for one and a half leases while another copy tries, and release. It must not have lost the lock.
+func (b *bench) keeps(ctx context.Context, h *holder, other *process) {
+	r := clients.NewResource(b.Trial, false)
+	value := r.Read(h)
+	if next := other.acquire(ctx, b.lease*3/2); next != nil {
+		r.Add(next)
+		release(ctx, next)
+	}
+	r.Write(h, value+1)
+	isLost := h.IsLost()
+	if !release(ctx, h) || isLost {
+		b.violates(h.Name, "did not hold its lock any more when it released it: the former holder has it")
+	}
 }

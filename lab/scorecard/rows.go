@@ -8,6 +8,7 @@ import (
 
 	"locklab/lab"
 	"locklab/lab/clients/protocol"
+	"locklab/lab/servers"
 )
 
 // Row is one thing that is tried.
@@ -39,6 +40,15 @@ var (
 	forgotten = Claim{"tokens over redis or redlock", func(c protocol.Claims) bool {
 		return c.Tokens && (c.Store == protocol.Redis || c.Store == protocol.RedLock)
 	}}
+	anyLease  = Claim{"a lease that follows lease_ms", func(c protocol.Claims) bool { return c.LeaseMS == 0 }}
+	subSecond = Claim{"a lease below a second", func(c protocol.Claims) bool {
+		kind, _ := servers.KindNamed(c.Store)
+		return c.LeaseMS == 0 && kind.ShortestLease == 0
+	}}
+	onRedis = Claim{"store redis or redlock", func(c protocol.Claims) bool {
+		return c.Store == protocol.Redis || c.Store == protocol.RedLock
+	}}
+	elsewhere = Claim{"another store", func(c protocol.Claims) bool { return !onRedis.Made(c) }}
 )
 
 // claimed reports whether a program makes the claim.
@@ -51,10 +61,14 @@ type attempt struct {
 	fault  bool
 	breaks bool   // the violation is wanted: it shows that the fault does harm where nothing protects
 	except string // a store where it is not tried
+	claim  Claim  // without it the attempt is left out; zero: every lock of the row is tried
 }
 
 // unless leaves an attempt out on a store where nobody promises anything.
 func (a attempt) unless(store string) attempt { a.except = store; return a }
+
+// where leaves an attempt out where a claim is not made.
+func (a attempt) where(c Claim) attempt { a.claim = c; return a }
 
 func control(name string, run func(context.Context, *bench)) attempt {
 	return attempt{name: name, run: run}
@@ -64,40 +78,64 @@ func fault(name string, run func(context.Context, *bench)) attempt {
 	return attempt{name: name, run: run, fault: true}
 }
 
+// variation is an attempt without a fault, or with one that finds nothing to break in some locks.
+func variation(name string, run func(context.Context, *bench)) attempt {
+	return attempt{name: name, run: run}
+}
+
 // Rows are what is tried, in the order of the scorecard.
 func Rows() []Row { return slices.Clone(rows) }
 
 var rows = []Row{
 	{
 		ID: "T01-exclusion", Title: "exclusion", Alone: true,
-		Promise: "Four processes add one to a counter under the lock, up to 2000 times in 20 s, and no update is lost.",
+		Promise: "Callers add one to a counter under the lock, up to 2000 times in 20 s, and no update is lost: four processes, and four " +
+			"callers of one process.",
 		Matters: "This is the purpose of a lock.",
 		tries: []attempt{
-			control("one process", exclusion(1, allSections/8, true)),
-			{name: "four processes", run: exclusion(copies, allSections, true)},
-			{name: "four processes, no lock", run: exclusion(copies, allSections/8, false), breaks: true},
+			control("one process", exclusion(1, 1, allSections/8, true)),
+			variation("four processes", exclusion(copies, 1, allSections, true)),
+			variation("four callers of one process", exclusion(1, copies, allSections/4, true)),
+			{name: "four processes, no lock", run: exclusion(copies, 1, allSections/8, false), breaks: true},
 		},
 	},
 	{
 		ID: "T02-dead-holder", Title: "a dead holder's key becomes free",
-		Promise: "When the holder is killed, another process is granted the key: within two leases and two seconds, and not before until_ms.",
-		Matters: "Without an expiry a crash locks the key until somebody deletes it by hand.",
+		Promise: "When the holder is killed, another process is granted the key within two leases and two seconds. While a holder lives, " +
+			"that is not before its lease is over, also of 1300 or 700 ms, and never before until_ms.",
+		Matters: "Without an expiry a crash locks the key until somebody deletes it by hand. A lease that is too short has two holders.",
 		Shows:   []lab.Quantity{untilFree},
-		tries:   []attempt{control("the holder releases", deadHolder(false)), fault("the holder is killed", deadHolder(true))},
+		tries: []attempt{
+			control("the holder releases", deadHolder(alive)),
+			fault("the holder is killed", deadHolder(diesSoon)),
+			fault("the holder is killed after a renewal", deadHolder(diesLate)).where(renews),
+			fault("the holder pauses, lease of 1300 ms", pausedHolder(1300*time.Millisecond)).where(anyLease),
+			fault("the holder pauses, lease of 700 ms", pausedHolder(700*time.Millisecond)).where(subSecond),
+		},
 	},
 	{
 		ID: "T03-late-release", Title: "a late release frees nobody else's lock",
-		Promise: "A holder that has lost its lock releases it late, and the next holder keeps its own.",
+		Promise: "A holder that has lost its lock releases it late, is told that it did not hold it, and the next holder keeps its own: in " +
+			"another process, in the same one, and when a step of the release is under way for long.",
 		Matters: "A release that does not compare the owner deletes the next holder's lock. Then a third client acquires it.",
 		tries: []attempt{
-			control("the release is in time", lateRelease(false)), fault("the key is lost before the release", lateRelease(true)),
+			control("the release is in time", lateRelease(false)),
+			fault("the key is lost before the release", lateRelease(true)),
+			fault("the next holder is in the same process", siblingRelease),
+			variation("the key is lost after the first packet of the release", slowRelease(1)),
+			variation("the key is lost after the second packet of the release", slowRelease(2)),
 		},
 	},
 	{
 		ID: "T04-long-work", Title: "work longer than the lease", Claim: renews,
-		Promise: "A holder that works for three leases keeps its lock.",
+		Promise: "A holder that works for three leases keeps its lock, and a process that holds twelve keys keeps each.",
 		Matters: "When the lease ends during the work, a second client acquires the lock.",
-		tries:   []attempt{control("short work", longWork(false)), {name: "work of three leases", run: longWork(true)}},
+		tries: []attempt{
+			control("short work", longWork(false)),
+			variation("work of three leases", longWork(true)),
+			variation("a process holds twelve keys", manyKeys(false)).where(elsewhere),
+			fault("a process holds twelve keys and loses one", manyKeys(true)).where(onRedis),
+		},
 	},
 	{
 		ID: "T05-pause", Title: "a pause past the lease", Claim: tokens,
@@ -128,22 +166,41 @@ var rows = []Row{
 	},
 	{
 		ID: "T08-lost-release", Title: "release with lost reply",
-		Promise: "When the reply to a release is lost, the key becomes free, and a repeated release harms nobody.",
-		Matters: "A client that repeats the release may delete the next holder's lock.",
+		Promise: "When a release or the reply to it is lost, the key becomes free, and a repeated release harms nobody.",
+		Matters: "A client that repeats the release may delete the next holder's lock. One that renews on locks the key until it ends.",
 		Shows:   []lab.Quantity{untilFree},
-		tries:   []attempt{control("no reply is lost", lostRelease(false)), fault("the reply is lost", lostRelease(true))},
+		tries: []attempt{
+			control("no reply is lost", lostRelease(false)),
+			fault("the reply is lost", lostRelease(true)),
+			fault("the release does not arrive", undeliveredRelease),
+		},
 	},
 	{
 		ID: "T09-cut-holder", Title: "connection closed while holding",
-		Promise: "A holder keeps its lock when its connections are closed, and it can connect again after a tenth of the lease.",
-		Matters: "Connections fail in every deployment. A lock that is tied to a connection is lost with it.",
-		tries:   []attempt{control("the connection stays", cutHolder(false)), fault("the connection is closed", cutHolder(true))},
+		Promise: "A holder keeps its lock when its connections are closed for a tenth of the lease. One that renews keeps it when its server " +
+			"cannot be reached, or does not answer, for almost half a lease.",
+		Matters: "Connections fail in every deployment. A lock that is tied to a connection is lost with it, and so is one whose renewal " +
+			"ends with the first error.",
+		tries: []attempt{
+			control("the connection stays", cutHolder(noFault)),
+			fault("the connection is closed", cutHolder(closed)),
+			fault("no connection for almost half a lease", cutHolder(closedLong)).where(renews),
+			fault("no answer for almost half a lease", cutHolder(silent)).where(renews),
+		},
 	},
 	{
 		ID: "T10-cut-waiter", Title: "connection closed while waiting",
-		Promise: "A waiter whose connection ends is granted the key or times out, and does not block the key afterwards.",
-		Matters: "A waiter that waits for a message on a closed connection waits for ever.",
-		tries:   []attempt{control("the connection stays", cutWaiter(false)), fault("the connection is closed", cutWaiter(true))},
+		Promise: "A waiter whose connection ends is granted the key or times out, and does not block the key afterwards. Nobody is granted " +
+			"a key that another process holds because the server cannot be reached, does not answer, or answers with an error.",
+		Matters: "A waiter that waits for a message on a closed connection waits for ever. One that goes on without an answer works beside " +
+			"the holder.",
+		tries: []attempt{
+			control("the connection stays", cutWaiter(false)),
+			fault("the connection is closed", cutWaiter(true)),
+			fault("no connection while another process holds the key", failOpen(closed)),
+			fault("no answer while another process holds the key", failOpen(silent)),
+			fault("errors while another process holds the key", failOpen(refusing)).where(onRedis),
+		},
 	},
 	{
 		ID: "T11-restart", Title: "servers restarted empty", Claim: forgotten,
@@ -181,8 +238,8 @@ var rows = []Row{
 	},
 	{
 		ID: "T15-cost", Title: "cost of a section", Alone: true, Measures: true,
-		Promise: "The lab counts commands and packets per section, and compares a burst with a queue in one process. It judges nothing. " +
-			"Commands inside a script count. A packet is what the proxy reads at a time.",
+		Promise: "No update is lost in a burst of 666 requests. Otherwise the lab only measures: commands and packets per section, and " +
+			"the burst beside a queue in one process. Commands inside a script count. A packet is what the proxy reads at a time.",
 		Matters: "Polling costs the server commands, and waiting by messages costs fewer.",
 		Shows:   []lab.Quantity{sectionsDone, commandsEach, packetsEach, sectionTook, handOver},
 		tries: []attempt{
@@ -213,20 +270,54 @@ var rows = []Row{
 	},
 	{
 		ID: "T19-extension", Title: "a lease is extended", Claim: extends,
-		Promise: "A holder that extends its lease in time keeps its lock for three leases, and a lock that is lost is not extended.",
+		Promise: "A holder that extends its lease in time keeps its lock for three leases. A lock that is lost is not extended, and one whose " +
+			"holder dies becomes free within two leases and two seconds.",
 		Matters: "An extension that does not compare the owner extends the next holder's lock.",
 		tries: []attempt{
 			control("short work", extendedWork(false)),
 			{name: "work of three leases", run: extendedWork(true)},
 			fault("the key is lost before the extension", lateExtension),
+			fault("the holder is killed after an extension", deadHolder(diesExtended)),
 		},
 	},
 	{
 		ID: "T20-quiet-wait", Title: "waiting by message", Claim: messages, Alone: true,
-		Promise: "A waiter sends no more than ten packets in half a lease to a server. Five times it gets the key within 50 ms of its release.",
-		Matters: "Polling costs the servers more with each waiter, or it makes each hand-over long.",
-		Shows:   []lab.Quantity{slowestGrant, packetsWaiting},
-		tries:   []attempt{control("nobody waits", quietWait(false)), {name: "a copy waits", run: quietWait(true)}},
+		Promise: "A waiter sends no more than ten packets in half a lease to a server. Five times it gets the key within 50 ms of its " +
+			"release, and within a quarter of the lease when the release came between its first try and what it sends then.",
+		Matters: "Polling costs the servers more with each waiter, or it makes each hand-over long. A message that comes before the waiter " +
+			"listens is missed.",
+		Shows: []lab.Quantity{slowestGrant, packetsWaiting},
+		tries: []attempt{
+			control("nobody waits", quietWait(false)),
+			variation("a copy waits", quietWait(true)),
+			variation("the release comes before the waiter listens", lateWaiter),
+		},
+	},
+	{
+		ID: "T21-other-keys", Title: "different keys do not exclude each other",
+		Promise: "A process is granted a key while another one holds a key with a different name: in other letters, with another end behind " +
+			"200 letters, with another punctuation.",
+		Matters: "Two keys that are one to the lock wait for each other, and a caller of one that needs the other waits for itself.",
+		tries:   []attempt{control("one key at a time", otherKeys(false)), variation("both at a time", otherKeys(true))},
+	},
+	{
+		ID: "T22-renewal", Title: "a renewal touches nobody else's lock", Claim: renews,
+		Promise: "When a holder that renews has lost its lock, or has released it, the next holder keeps its own, and when that one dies, " +
+			"the key becomes free within two leases and two seconds.",
+		Matters: "A renewal that does not compare the owner takes the key back, or keeps a dead holder's key locked.",
+		Shows:   []lab.Quantity{untilFree},
+		tries: []attempt{
+			control("the holder releases", staleRenewal(released, false)),
+			fault("it releases, and the next holder is killed", staleRenewal(released, true)),
+			fault("it loses the key", staleRenewal(lost, false)),
+			fault("it loses the key, and the next holder is killed", staleRenewal(lost, true)),
+		},
+	},
+	{
+		ID: "T23-late-grant", Title: "a grant that comes too late",
+		Promise: "When the reply to an acquire arrives after the lease, and another process holds the key by then, it is no grant.",
+		Matters: "The lease begins at the server. A client that counts it from the reply works beside the next holder.",
+		tries:   []attempt{control("the reply is in time", lateGrant(false)), fault("the reply is late", lateGrant(true))},
 	},
 }
 
@@ -248,7 +339,7 @@ func (r Row) of(p Program) lab.Experiment {
 	}
 	crashed := new(atomic.Bool)
 	for _, a := range r.tries {
-		if a.except == p.Claims.Store {
+		if a.except == p.Claims.Store || !a.claim.claimed(p.Claims) {
 			continue
 		}
 		v := lab.Variant{Name: a.name, Fault: a.fault, Run: p.scenario(crashed, a.run)}

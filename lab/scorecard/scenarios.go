@@ -43,22 +43,61 @@ func (b *bench) warm(ctx context.Context, n int) (all []*process, h *holder) {
 	return all, all[0].holds(ctx, key)
 }
 
+// Ends of a holder.
+const (
+	alive        = iota // it releases
+	diesSoon            // after its grant
+	diesLate            // after a renewal
+	diesExtended        // after an extension
+)
+
 // deadHolder ends the holder, or lets it release. Until the time that the holder was told nobody else may be granted the key.
-func deadHolder(dies bool) func(context.Context, *bench) {
+func deadHolder(end int) func(context.Context, *bench) {
 	return func(ctx context.Context, b *bench) {
 		a, other, h := b.twoCopies(ctx)
-		if !dies {
+		switch end {
+		case alive:
 			release(ctx, h)
-			b.freed(ctx, other, "its holder's end")
-			return
+		case diesExtended:
+			b.extend(ctx, h)
+		case diesLate:
+			pause(ctx, b.lease*6/5) // a renewal was due before the lease was over
 		}
-		a.Kill()
+		if end != alive {
+			a.Kill()
+		}
 		next := b.freed(ctx, other, "its holder's end")
-		if next == nil {
+		if next == nil || end != diesSoon {
 			return
 		}
 		if early := h.ReliesUntil.Sub(next.Granted); early > 0 {
 			b.violates(other.Name, "was granted the key %s before the time until which A may rely on it", early.Round(time.Millisecond))
+		}
+	}
+}
+
+// pausedHolder stops a holder, which renews nothing then, and lets B wait for the key. It must not be granted before the lease is over,
+// which has a part of a second that a lock may lose when it counts whole seconds. A lock that its connection keeps is free when the
+// holder has died.
+func pausedHolder(lease time.Duration) func(context.Context, *bench) {
+	return func(ctx context.Context, b *bench) {
+		whole := (b.lease - ownLease).Truncate(time.Second) // of a slow machine
+		b.lease = whole + lease
+		a, other, h := b.twoCopies(ctx)
+		a.Pause()
+		next, err := other.settle(ctx, key)
+		switch {
+		case err == nil:
+			if early := h.Asked.Add(b.lease).Sub(next.Granted); early > b.lease/50 {
+				b.violates(other.Name, "was granted the key %s before a lease of %s was over", early.Round(time.Millisecond), b.lease)
+			}
+			b.Measure(other.Name, time.Since(h.Granted).Milliseconds(), untilFree)
+			a.Kill()
+		case errors.Is(err, clients.ErrRefused):
+			a.Kill()
+			b.freed(ctx, other, "its holder's end")
+		default:
+			b.Must(err)
 		}
 	}
 }
@@ -167,20 +206,74 @@ func lostAcquire(lost bool) func(context.Context, *bench) {
 	}
 }
 
-// cutHolder closes the connections of A for less than a lease, while it holds the lock.
-func cutHolder(closed bool) func(context.Context, *bench) {
+// Faults of the connections of a copy.
+const (
+	closed     = iota + 1 // and open again after a tenth of a lease
+	closedLong            // almost half a lease
+	silent                // nothing arrives for as long
+	refusing              // the server answers each write with an error
+)
+
+// outage lasts long enough for a renewal, and leaves time for another one before the lease is over.
+const outage = 0.45 // of a lease
+
+// cutHolder breaks the connections of A for less than a lease, while it holds the lock.
+func cutHolder(fault int) func(context.Context, *bench) {
 	return func(ctx context.Context, b *bench) {
 		a, other, h := b.twoCopies(ctx)
 		r, wait := clients.NewResource(b.Trial, false), b.lease/10
 		if b.program.Claims.Renews {
-			wait = 2 * b.lease // a renewal that ended with the connection is noticed when the lease is over
+			wait = b.lease * 3 / 2 // a renewal that ended with the connection is noticed when the lease is over
 		}
-		if closed {
+		switch fault {
+		case closed:
 			a.cut(ctx, a.wires...)
 			pause(ctx, b.lease/10)
+			a.mend()
+		case closedLong:
+			a.cut(ctx, a.wires...)
+			pause(ctx, b.part(outage))
+			a.mend()
+		case silent:
+			a.hang()
+			pause(ctx, b.part(outage))
 			a.mend()
 		}
 		b.intruder(ctx, other, r, h, wait)
 		b.freed(ctx, other, "its release")
+	}
+}
+
+// lateGrant keeps the reply to A's acquire back until its lease is over and B holds the key.
+func lateGrant(late bool) func(context.Context, *bench) {
+	return func(ctx context.Context, b *bench) {
+		a, other, h := b.twoCopies(ctx)
+		release(ctx, h)
+		if !late {
+			release(ctx, a.holds(ctx, key))
+			return
+		}
+		r := clients.NewResource(b.Trial, false)
+		mustBeHeld, pass := a.holdReply()
+		var late *holder
+		var failed error
+		answered := b.Go(func() { late, failed = a.begin(key, b.lease/2)(ctx) })
+		mustBeHeld()
+		next, err := other.settle(ctx, key)
+		if err == nil {
+			value := r.Read(next)
+			defer func() { r.Write(next, value+1); release(ctx, next) }()
+		}
+		pass()
+		answered()
+		switch {
+		case failed != nil && !errors.Is(failed, clients.ErrAnswer):
+			b.Must(failed)
+		case err != nil && late == nil:
+			b.violates(other.Name, "was not granted the key within %s after an acquire whose reply did not arrive: %s", b.settling(), err)
+		case err == nil && late != nil && late.Granted.After(next.Granted):
+			b.mustKeep(next, late.Granted)
+			r.Add(late)
+		}
 	}
 }

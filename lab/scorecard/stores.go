@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,6 +41,32 @@ func empty(ctx context.Context, s *clients.Servers) (proof string, err error) {
 		return "flush_all was executed", c.FlushAll()
 	}
 	return "", fmt.Errorf("the lab cannot empty a server of %s", s.Strategy)
+}
+
+// loseKeysOf removes the keys that a grant has written on servers of Redis.
+func (b *bench) loseKeysOf(ctx context.Context, grant func()) {
+	before := b.keys(ctx)
+	grant()
+	for i, now := range b.keys(ctx) {
+		written := slices.DeleteFunc(now, func(key string) bool { return slices.Contains(before[i], key) })
+		if len(written) == 0 {
+			continue
+		}
+		b.Must(b.servers.Nodes[i].WithClient(func(c *redis.Client) error { return c.Del(ctx, written...).Err() }))
+		b.Fault(b.servers.Nodes[i].Name, "lost a key", fmt.Sprintf("%q was deleted", written))
+	}
+}
+
+// keys are those of each server of Redis.
+func (b *bench) keys(ctx context.Context) (all [][]string) {
+	for _, n := range b.servers.Nodes {
+		b.Must(n.WithClient(func(c *redis.Client) error {
+			keys, err := c.Keys(ctx, "*").Result()
+			all = append(all, keys)
+			return err
+		}))
+	}
+	return all
 }
 
 // deleted is the proof; without one the lock keeps nothing that the lab can delete.

@@ -97,13 +97,10 @@ func quietWait(waits bool) func(context.Context, *bench) {
 			b.mustKeep(h, released)
 			release(ctx, h)
 			freed := time.Now()
-			next, err := granted(ctx)
-			b.Must(err)
+			next := waiter.takesOver(ctx, h, granted, released)
 			if next == nil {
-				b.violates(waiter.Name, "was not granted the key that %s had released", first.Name)
 				return
 			}
-			b.mustFollow(h, next, released)
 			slowest = max(slowest, next.Granted.Sub(freed))
 			first, waiter, h = waiter, first, next
 		}
@@ -113,6 +110,20 @@ func quietWait(waits bool) func(context.Context, *bench) {
 			b.violates("lab", "one of %d hand-overs took %s, and %s are allowed: the waiter polls", rounds, slowest, most)
 		}
 	}
+}
+
+// takesOver waits until a waiter is granted the key that h has released. nil: it is not, which is a violation.
+func (p *process) takesOver(
+	ctx context.Context, h *holder, granted func(context.Context) (*holder, error), released time.Time,
+) *holder {
+	next, err := granted(ctx)
+	if next == nil && (err == nil || errors.Is(err, clients.ErrSilent)) {
+		p.bench.violates(p.Name, "was not granted the key that %s had released, although it waited for %s", h.Name, p.bench.settling())
+		return nil
+	}
+	p.Must(err)
+	p.bench.mustFollow(h, next, released)
+	return next
 }
 
 // wantQuiet counts for half a lease what a copy sends that waits.
@@ -161,4 +172,79 @@ func opposite(crossed bool) func(context.Context, *bench) {
 		release(ctx, theirs)
 		b.freed(ctx, other, "both had released")
 	}
+}
+
+// lateWaiter keeps back what B sends after its first packets of a wait, until A has released the key. B begins to listen too late to hear
+// of that, so it must look once more.
+func lateWaiter(ctx context.Context, b *bench) {
+	const mostPackets = 3 // of a first try
+	first, waiter, h := b.twoCopies(ctx)
+	for packets := 1; packets <= mostPackets; packets++ {
+		held, pass := waiter.holdBack(packets, func(faultproxy.Chunk) bool { return true })
+		granted := waiter.begin(key, b.settling())
+		select {
+		case <-held:
+		case <-time.After(b.lease / 8): // it waits, and has sent no more
+		}
+		released := time.Now()
+		b.mustKeep(h, released)
+		release(ctx, h)
+		pass()
+		freed := time.Now()
+		next := waiter.takesOver(ctx, h, granted, released)
+		if next == nil {
+			return
+		}
+		if took := next.Granted.Sub(freed); took > b.lease/4 {
+			b.violates(waiter.Name, "was granted the key %s after its release, which had come after its packet %d: it does not look again "+
+				"when it listens", took.Round(time.Millisecond), packets)
+		}
+		first, waiter, h = waiter, first, next
+	}
+	release(ctx, h)
+}
+
+// failOpen lets B request a key that A holds while B's server does not answer as it should. No answer is no grant.
+func failOpen(fault int) func(context.Context, *bench) {
+	return func(ctx context.Context, b *bench) {
+		a, other, h := b.twoCopies(ctx)
+		mend := other.breakServer(ctx, fault)
+		answers := []func(context.Context) (*holder, error){other.begin(key, 0), other.begin(key, b.lease/5)}
+		pause(ctx, b.lease*2/5)
+		mend()
+		for _, answer := range answers {
+			next, err := answer(ctx)
+			switch {
+			case next != nil:
+				b.mustKeep(h, next.Granted)
+				b.violates(other.Name, "was granted a key that %s holds, while its server did not answer as it should", a.Name)
+			case !errors.Is(err, clients.ErrAnswer):
+				b.Must(err)
+			}
+		}
+		release(ctx, h)
+		b.freed(ctx, other, "its holder's release")
+	}
+}
+
+// breakServer breaks what a copy hears from its servers, until mend. Errors are those of the server, to every copy; miniredis has none.
+func (p *process) breakServer(ctx context.Context, fault int) (mend func()) {
+	switch {
+	case fault == silent:
+		p.hang()
+	case fault == refusing && p.Real:
+		p.Hit = true
+		for _, n := range p.bench.servers.Nodes {
+			p.Must(n.Configure(ctx, "min-replicas-to-write", 1))
+			p.Fault(n.Name, "refuses writes", "it needs a replica, and has none")
+		}
+		return func() {
+			for _, n := range p.bench.servers.Nodes {
+				p.Must(n.Configure(ctx, "min-replicas-to-write", 0))
+			}
+		}
+	default:
+		p.cut(ctx, p.wires...)
+	}
+	return p.mend
 }
