@@ -25,8 +25,9 @@ type conn struct {
 	cancel         context.CancelFunc
 	flows          []*flow
 
-	label   string // guarded by proxy.mu
-	dropped bool   // data of it was dropped; guarded by proxy.mu
+	label     string // guarded by proxy.mu
+	dropped   bool   // data of it was dropped; guarded by proxy.mu
+	forgotten bool   // all its data is dropped; guarded by proxy.mu
 }
 
 // run starts the goroutines of a connection.

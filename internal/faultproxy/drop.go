@@ -27,6 +27,19 @@ func (p *Proxy) DropMatching(d Direction, match func(label string) bool) {
 	p.settle()
 }
 
+// DropExisting is Drop for the connections that there are now, in both directions, as when a router has forgotten them. New connections
+// are passed on. It returns how many connections there are.
+func (p *Proxy) DropExisting() (connections int) {
+	p.mu.Lock()
+	for c := range p.conns {
+		c.forgotten = true
+	}
+	connections = len(p.conns)
+	p.mu.Unlock()
+	p.settle()
+	return connections
+}
+
 // Dropped returns what was dropped so far.
 func (p *Proxy) Dropped() Dropped {
 	p.mu.Lock()
@@ -48,7 +61,7 @@ func (f *flow) drop(data []byte) bool {
 	p := f.proxy
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	drops := slices.ContainsFunc(p.drops, func(d drop) bool {
+	drops := f.forgotten || slices.ContainsFunc(p.drops, func(d drop) bool {
 		return d.direction&f.direction != 0 && (d.match == nil || d.match(f.label))
 	})
 	if drops {

@@ -118,3 +118,23 @@ func TestDropMatchingChoosesByLabel(t *testing.T) {
 		}
 	})
 }
+
+// A connection that a router has forgotten carries nothing more, and its two ends are not told. A new one carries everything.
+func TestForgottenConnections(t *testing.T) {
+	inBubble(t, func(t *testing.T, p *faultproxy.Proxy, s *server) {
+		old := client(t, p)
+		if n := p.DropExisting(); n != 1 {
+			t.Errorf("%d connections", n)
+		}
+		send(t, old, "a")
+		if data, after, err := receive(old); errors.Is(err, io.EOF) || after != silence {
+			t.Errorf("received %q after %s (%v)", data, after, err)
+		}
+		newer := client(t, p)
+		send(t, newer, "b")
+		expect(t, newer, "re:b", 0)
+		if !s.got("b") {
+			t.Errorf("the server received %q", s.requests)
+		}
+	})
+}

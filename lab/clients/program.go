@@ -100,6 +100,21 @@ func kill(t *lab.Trial, e history.Event, running *servers.Dialogue) {
 	t.Fault(e.Timeline, "killed", proof)
 }
 
+// Stop asks the program to end, as a deployment does. A program that has not ended after two seconds is killed.
+func (p *Program) Stop() {
+	p.mu.Lock()
+	p.ending = true
+	p.mu.Unlock()
+	p.Note(p.Name, "is asked to end")
+	p.send(protocol.Request{Type: protocol.Stop}, stopping)
+	_ = p.running.In.Close()
+	select {
+	case <-p.running.Done():
+	case <-time.After(stopping):
+		p.running.Kill()
+	}
+}
+
 // Pause stops the process until Resume.
 func (p *Program) Pause() {
 	p.Must(p.running.Pause())

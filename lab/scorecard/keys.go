@@ -3,47 +3,85 @@ package scorecard
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"locklab/lab/clients"
 )
 
-// similarKeys are pairs of keys that a lock may take for one: it lowers letters, cuts a name to a length, or replaces what a server does
+// similarKeys are pairs of keys that a lock may take for one: it lowers letters, cuts a name to a length, or leaves out what a server does
 // not allow.
 var similarKeys = [][2]string{
 	{key, strings.ToUpper(key)},
 	{key + ":" + strings.Repeat("x", 200) + ":1", key + ":" + strings.Repeat("x", 200) + ":2"},
 	{key + ":a-b", key + ":a_b"},
-	{key + ":1", key + ":2"},
+	{key + ":1:23", key + ":12:3"},
+	{key, secondKey},
 }
 
-// otherKeys lets B request a key while A holds a similar one. A key that a lock refuses with an error, such as one that is too long, is no
-// violation.
+// manyNames is how many keys one process holds beside each other: of so many, two are probably one when a lock has 256 slots for all.
+const manyNames = 40
+
+// otherKeys lets B request a key while A holds a similar one, and A many keys.
 func otherKeys(both bool) func(context.Context, *bench) {
 	return func(ctx context.Context, b *bench) {
 		all := b.startAll(ctx, 2)
 		b.mustServe(ctx, all)
 		for _, keys := range similarKeys {
-			h, err := all[0].settle(ctx, keys[0])
-			if errors.Is(err, clients.ErrAnswer) {
-				continue
+			first := all[0].holdsOther(ctx, keys[0], "nothing")
+			if first != nil && !both {
+				release(ctx, first)
 			}
-			b.Must(err)
-			if !both {
-				release(ctx, h)
+			next := all[1].holdsOther(ctx, keys[1], fmt.Sprintf("%q", clients.Short([]byte(keys[0]))))
+			if first != nil && both {
+				release(ctx, first)
 			}
-			next, err := all[1].request(keys[1], b.lease/4)(ctx)
-			switch {
-			case err == nil:
+			if next != nil && both {
+				b.mustStay(ctx, all[0], next)
+			}
+			if next != nil {
 				release(ctx, next)
-			case errors.Is(err, clients.ErrRefused) && both:
-				b.violates(all[1].Name, "was refused the key %q while A held %q: to the lock they are one", clients.Short([]byte(keys[1])), keys[0])
-			case !errors.Is(err, clients.ErrAnswer):
-				b.Must(err)
 			}
-			if both {
+		}
+		var held []*holder
+		for n := range manyNames {
+			h := all[0].holdsOther(ctx, fmt.Sprintf("%s:%d", key, n), fmt.Sprintf("%d other keys", n))
+			switch {
+			case h == nil:
+			case both:
+				held = append(held, h)
+			default:
 				release(ctx, h)
 			}
 		}
+		for _, h := range held {
+			release(ctx, h)
+		}
+	}
+}
+
+// holdsOther requests a key that is free, while a copy holds other ones. A refusal is a violation. nil: it is not granted; an error, such as
+// that of a key that is too long, is none.
+func (p *process) holdsOther(ctx context.Context, key, while string) *holder {
+	h, err := p.request(key, p.Lease/4)(ctx)
+	switch {
+	case errors.Is(err, clients.ErrRefused):
+		p.bench.violates(p.Name, "was refused the key %q while %s was held", clients.Short([]byte(key)), while)
+	case !errors.Is(err, clients.ErrAnswer):
+		p.Must(err)
+	}
+	return h
+}
+
+// mustStay lets a copy request a key that another one holds, after the release of a similar one.
+func (b *bench) mustStay(ctx context.Context, p *process, h *holder) {
+	next, err := p.begin(h.Key, 0)(ctx)
+	switch {
+	case next != nil:
+		b.mustKeep(h, next.Granted)
+		b.violates(p.Name, "was granted the key %q, which %s holds, after the release of a similar one", clients.Short([]byte(h.Key)), h.Name)
+		release(ctx, next)
+	case !errors.Is(err, clients.ErrAnswer):
+		b.Must(err)
 	}
 }

@@ -168,6 +168,14 @@ func (p *process) hang() {
 	}
 }
 
+// forget lets the connections of a copy carry nothing more. New ones do.
+func (p *process) forget() {
+	p.Hit = true
+	for _, w := range p.wires {
+		p.Fault(p.Name, "connections forgotten", fmt.Sprintf("the proxy drops what %d connections carry, and tells nobody", w.DropExisting()))
+	}
+}
+
 // names reports whether a packet of a copy is a request that names the key.
 func (p *process) names(request faultproxy.Chunk) bool {
 	return faultproxy.NoGreeting(request) && bytes.Contains(request.Data, []byte(p.named))

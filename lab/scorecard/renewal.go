@@ -9,20 +9,21 @@ import (
 	"locklab/lab/clients"
 )
 
-// longWork lets A work for three leases while B tries.
-func longWork(long bool) func(context.Context, *bench) {
+// longWork lets A work for some leases while B tries.
+func longWork(leases int) func(context.Context, *bench) {
 	return func(ctx context.Context, b *bench) {
 		_, other, h := b.twoCopies(ctx)
-		b.work(ctx, other, h, long)
+		b.work(ctx, other, h, leases)
 		release(ctx, h)
 	}
 }
 
-// work lets the holder read, work for three leases while another copy tries, and write. It does not release.
-func (b *bench) work(ctx context.Context, other *process, h *holder, long bool) {
+// work lets the holder read, work for some leases while another copy tries, and write. It does not release.
+func (b *bench) work(ctx context.Context, other *process, h *holder, leases int) {
 	r := clients.NewResource(b.Trial, false)
 	value := r.Read(h)
-	for end := time.Now().Add(3 * b.lease); long && time.Now().Before(end) && ctx.Err() == nil; pause(ctx, b.lease/20) {
+	end := time.Now().Add(time.Duration(leases) * b.lease)
+	for ; time.Now().Before(end) && ctx.Err() == nil; pause(ctx, b.lease/20) {
 		if next := other.acquire(ctx, time.Until(end)); next != nil {
 			r.Add(next)
 			release(ctx, next)
@@ -36,14 +37,14 @@ func (b *bench) work(ctx context.Context, other *process, h *holder, long bool) 
 	r.Write(h, value+1)
 }
 
-// extendedWork lets the lab extend the lease while A works: for three leases, or once.
-func extendedWork(long bool) func(context.Context, *bench) {
+// extendedWork lets the lab extend the lease while A works for some leases, or once.
+func extendedWork(leases int) func(context.Context, *bench) {
 	return func(ctx context.Context, b *bench) {
 		_, other, h := b.twoCopies(ctx)
 		b.extend(ctx, h)
 		ends := make(chan struct{})
 		wait := b.Go(func() {
-			for tick := time.NewTicker(b.lease / 4); long; {
+			for tick := time.NewTicker(b.lease / 4); leases > 0; {
 				select {
 				case <-ends:
 					tick.Stop()
@@ -54,7 +55,7 @@ func extendedWork(long bool) func(context.Context, *bench) {
 			}
 		})
 		b.Cleanup(func() error { wait(); return nil })
-		b.work(ctx, other, h, long)
+		b.work(ctx, other, h, leases)
 		close(ends)
 		wait() // the release has the id of the last extension, and an answer names no request
 		release(ctx, h)
@@ -171,5 +172,23 @@ func (b *bench) keeps(ctx context.Context, h *holder, other *process) {
 	isLost := h.IsLost()
 	if !release(ctx, h) || isLost {
 		b.violates(h.Name, "did not hold its lock any more when it released it: the former holder has it")
+	}
+}
+
+// deployment lets A hold a lock while B, which has held it before, is stopped, and C starts. The lease is long: a start takes a while.
+func deployment(others bool) func(context.Context, *bench) {
+	return func(ctx context.Context, b *bench) {
+		if b.program.Claims.LeaseMS == 0 {
+			b.lease *= 10
+		}
+		all, h := b.warm(ctx, 2)
+		r := clients.NewResource(b.Trial, false)
+		c := all[1]
+		if others {
+			all[1].Stop()
+			c = b.start(ctx, "C")
+		}
+		b.intruder(ctx, c, r, h, b.Scaled(ownLease)/10)
+		b.freed(ctx, c, "its release")
 	}
 }

@@ -128,11 +128,11 @@ var rows = []Row{
 	},
 	{
 		ID: "T04-long-work", Title: "work longer than the lease", Claim: renews,
-		Promise: "A holder that works for three leases keeps its lock, and a process that holds twelve keys keeps each.",
+		Promise: "A holder that works for five leases keeps its lock, and a process that holds twelve keys keeps each.",
 		Matters: "When the lease ends during the work, a second client acquires the lock.",
 		tries: []attempt{
-			control("short work", longWork(false)),
-			variation("work of three leases", longWork(true)),
+			control("short work", longWork(0)),
+			variation("work of five leases", longWork(5)),
 			variation("a process holds twelve keys", manyKeys(false)).where(elsewhere),
 			fault("a process holds twelve keys and loses one", manyKeys(true)).where(onRedis),
 		},
@@ -177,15 +177,15 @@ var rows = []Row{
 	},
 	{
 		ID: "T09-cut-holder", Title: "connection closed while holding",
-		Promise: "A holder keeps its lock when its connections are closed for a tenth of the lease. One that renews keeps it when its server " +
-			"cannot be reached, or does not answer, for almost half a lease.",
+		Promise: "A holder keeps its lock when its connections are closed for a tenth of the lease. One that renews keeps it when they are " +
+			"closed for almost half a lease, and when they carry nothing more while new ones do.",
 		Matters: "Connections fail in every deployment. A lock that is tied to a connection is lost with it, and so is one whose renewal " +
 			"ends with the first error.",
 		tries: []attempt{
 			control("the connection stays", cutHolder(noFault)),
 			fault("the connection is closed", cutHolder(closed)),
 			fault("no connection for almost half a lease", cutHolder(closedLong)).where(renews),
-			fault("no answer for almost half a lease", cutHolder(silent)).where(renews),
+			fault("the connections carry nothing more", cutHolder(mute)).where(renews),
 		},
 	},
 	{
@@ -214,12 +214,13 @@ var rows = []Row{
 	},
 	{
 		ID: "T12-ended-wait", Title: "a wait that ended leaves nothing",
-		Promise: "A client whose wait has timed out keeps nobody out. One that died waiting does not for longer than two leases and " +
+		Promise: "A client whose wait has timed out keeps nobody out, and frees no lock, also one of its own process. One that died waiting does not for longer than two leases and " +
 			"two seconds, although it wanted to wait three times as long.",
 		Matters: "An entry in a queue, or a late grant, locks a key that nobody wants.",
 		tries: []attempt{
 			control("nobody waits", endedWait(noWait)),
-			{name: "a wait ends", run: endedWait(timedOut)},
+			variation("a wait ends", endedWait(timedOut)),
+			variation("a wait in the holder's process ends", endedWait(siblingTimedOut)),
 			fault("a waiter is killed", endedWait(waiterKilled)),
 		},
 	},
@@ -274,8 +275,8 @@ var rows = []Row{
 			"holder dies becomes free within two leases and two seconds.",
 		Matters: "An extension that does not compare the owner extends the next holder's lock.",
 		tries: []attempt{
-			control("short work", extendedWork(false)),
-			{name: "work of three leases", run: extendedWork(true)},
+			control("short work", extendedWork(0)),
+			variation("work of three leases", extendedWork(3)),
 			fault("the key is lost before the extension", lateExtension),
 			fault("the holder is killed after an extension", deadHolder(diesExtended)),
 		},
@@ -296,7 +297,7 @@ var rows = []Row{
 	{
 		ID: "T21-other-keys", Title: "different keys do not exclude each other",
 		Promise: "A process is granted a key while another one holds a key with a different name: in other letters, with another end behind " +
-			"200 letters, with another punctuation.",
+			"200 letters, with another punctuation, or one of forty. The release of one frees no other.",
 		Matters: "Two keys that are one to the lock wait for each other, and a caller of one that needs the other waits for itself.",
 		tries:   []attempt{control("one key at a time", otherKeys(false)), variation("both at a time", otherKeys(true))},
 	},
@@ -318,6 +319,12 @@ var rows = []Row{
 		Promise: "When the reply to an acquire arrives after the lease, and another process holds the key by then, it is no grant.",
 		Matters: "The lease begins at the server. A client that counts it from the reply works beside the next holder.",
 		tries:   []attempt{control("the reply is in time", lateGrant(false)), fault("the reply is late", lateGrant(true))},
+	},
+	{
+		ID: "T24-deployment", Title: "other processes end and start",
+		Promise: "A holder keeps its lock while another process of the program is asked to end, and one starts.",
+		Matters: "A worker that frees the locks of before, when it starts or ends, frees those of the others at each deployment.",
+		tries:   []attempt{control("no process ends or starts", deployment(false)), variation("one ends, and one starts", deployment(true))},
 	},
 }
 

@@ -172,6 +172,10 @@ func loss(fault int) func(context.Context, *bench) {
 				b.violates(a.Name, "told of a loss, and nobody else was granted the key")
 			}
 			release(ctx, h)
+			pause(ctx, b.lease/10) // what it tells may cross its answer
+			if crossed := h.IsLost(); !crossed && h.AwaitLoss(ctx, b.lease/2) {
+				b.violates(a.Name, "told of the loss of a lock that it had released")
+			}
 			return
 		case keysGone:
 			b.loseKeys(ctx)
@@ -210,7 +214,8 @@ func lostAcquire(lost bool) func(context.Context, *bench) {
 const (
 	closed     = iota + 1 // and open again after a tenth of a lease
 	closedLong            // almost half a lease
-	silent                // nothing arrives for as long
+	mute                  // they carry nothing more, and new ones do
+	silent                // nothing arrives for a while
 	refusing              // the server answers each write with an error
 )
 
@@ -234,12 +239,13 @@ func cutHolder(fault int) func(context.Context, *bench) {
 			a.cut(ctx, a.wires...)
 			pause(ctx, b.part(outage))
 			a.mend()
-		case silent:
-			a.hang()
-			pause(ctx, b.part(outage))
-			a.mend()
+		case mute:
+			a.forget()
 		}
 		b.intruder(ctx, other, r, h, wait)
+		if h.IsLost() {
+			b.violates(a.Name, "told of a loss, and nobody else was granted the key")
+		}
 		b.freed(ctx, other, "its release")
 	}
 }

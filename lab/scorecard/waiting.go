@@ -40,6 +40,7 @@ func cutWaiter(closed bool) func(context.Context, *bench) {
 const (
 	noWait = iota
 	timedOut
+	siblingTimedOut // in the holder's process
 	waiterKilled
 )
 
@@ -50,9 +51,10 @@ func endedWait(end int) func(context.Context, *bench) {
 		other, c := all[1], all[2]
 		switch end {
 		case timedOut:
-			if next := other.acquire(ctx, b.lease/5); next != nil {
-				b.mustKeep(h, next.Granted)
-				b.violates(other.Name, "was granted a key that A holds")
+			other.mustWait(ctx, h, b.lease/5)
+		case siblingTimedOut:
+			for _, p := range []*process{all[0], all[0], other} {
+				p.mustWait(ctx, h, b.lease/10)
 			}
 		case waiterKilled:
 			other.begin(key, 3*b.settling())
@@ -68,6 +70,14 @@ func endedWait(end int) func(context.Context, *bench) {
 		if c.acquire(ctx, b.lease/2) == nil {
 			b.violates(c.Name, "was not granted the key within half a lease, although nobody wants it")
 		}
+	}
+}
+
+// mustWait lets a copy wait for a key that another caller holds. It must not be granted it.
+func (p *process) mustWait(ctx context.Context, h *holder, wait time.Duration) {
+	if next := p.acquire(ctx, wait); next != nil {
+		p.bench.mustKeep(h, next.Granted)
+		p.bench.violates(p.Name, "was granted a key that another caller, of %s, holds", h.Name)
 	}
 }
 
