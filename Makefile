@@ -10,7 +10,7 @@ GREMLINS := github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0
 STAMP := $(shell .ci/stamp)
 APP := go run -ldflags "-X 'main.stamp=$(STAMP)'" ./cmd/app
 
-.PHONY: help demo test check race doctor images up burst status down jmeter twelve kubernetes kubernetes-test libraries library class interop topologies lint style size imports mutants cross fuzz model bench scale bench-test microbench screenshot faults lab compare pages results tidy dist dist-check licences outdated vulnerabilities
+.PHONY: help demo test check race doctor images up burst status down jmeter twelve kubernetes kubernetes-test libraries library mixed class interop topologies lint style size imports mutants cross fuzz model bench scale bench-test microbench screenshot faults lab compare pages results tidy dist dist-check licences outdated vulnerabilities
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -123,6 +123,9 @@ libraries: ## Test lock libraries in four languages and write docs/libraries.md 
 
 library: ## Test one library, or one test of it, as in: make library NAME=redsync-five ROW=T18
 	@go run ./tools/libraries show "$(NAME)" $(ROW)
+
+mixed: ## Test which lock libraries exclude each other on one key, and write docs/mixed-stack.md (a minute)
+	@go run ./tools/libraries mixed
 
 lab: ## Break every lock on purpose and judge the results; LAB="run L03" passes another command than "run --quick"
 	@$(APP) lab $(or $(LAB),run --quick)

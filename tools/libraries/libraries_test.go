@@ -129,7 +129,7 @@ func TestTheTablesSayWhatTheScorecardsSay(t *testing.T) {
 	}
 }
 
-// The tables of docs/libraries.md are those of the saved scorecards.
+// The tables of docs/libraries.md and docs/mixed-stack.md are those of what was saved.
 func TestThePageIsCurrent(t *testing.T) {
 	testenv.Check(t, testenv.Pages)
 	tables, err := tablesOf(locks(t))
@@ -138,5 +138,12 @@ func TestThePageIsCurrent(t *testing.T) {
 	}
 	if stale, err := marked.Stale(page, tables); err != nil || len(stale) > 0 {
 		t.Errorf("%s: %v are not those of the scorecards (%v); run `go run ./tools/libraries page`", page, stale, err)
+	}
+	m, err := savedMixed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if stale, err := marked.Stale(mixedPage, m.tables()); err != nil || len(stale) > 0 {
+		t.Errorf("%s: %v are not those of %s (%v); run `go run ./tools/libraries page`", mixedPage, stale, mixedTable, err)
 	}
 }

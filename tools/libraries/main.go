@@ -4,7 +4,8 @@
 //	libraries                    tries all locks, and writes the page (an hour)
 //	libraries save NAME [ROW]…   tries one lock, or some rows of it, saves its scorecard, and writes the page
 //	libraries show NAME [ROW]…   prints the scorecard, and writes no page
-//	libraries page               writes the page from the saved scorecards
+//	libraries mixed              tries which libraries exclude each other on one key, and writes docs/mixed-stack.md (a minute)
+//	libraries page               writes both pages from what was saved
 package main
 
 import (
@@ -16,9 +17,11 @@ import (
 	"strings"
 
 	"locklab/internal/marked"
+	"locklab/lab/servers"
 )
 
 func main() {
+	servers.Reexec() // does not return in a process that a stack started from this program
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if err := run(ctx, os.Args[1:]); err != nil {
@@ -32,13 +35,18 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if len(args) == 1 && args[0] == "page" {
-		return writePage(all)
-	}
 	locks, job, rows := all, "save", []string(nil)
-	if len(args) > 0 {
+	switch {
+	case len(args) == 1 && args[0] == "page":
+		return writePage(all)
+	case len(args) == 1 && args[0] == "mixed":
+		if err := mixed(ctx, all); err != nil {
+			return err
+		}
+		return writePage(all)
+	case len(args) > 0:
 		if job = args[0]; len(args) == 1 || job != "save" && job != "show" {
-			return fmt.Errorf("it does not know %q; it knows save NAME ROW, show NAME ROW, and page", strings.Join(args, " "))
+			return fmt.Errorf("it does not know %q; it knows save NAME ROW, show NAME ROW, mixed, and page", strings.Join(args, " "))
 		}
 		if locks, err = named(all, args[1]); err != nil {
 			return err
@@ -76,11 +84,15 @@ func named(all []Lock, name string) ([]Lock, error) {
 	return nil, fmt.Errorf("no lock is called %q; the names are %s", name, strings.Join(known, ", "))
 }
 
-// writePage writes the tables of the page from the saved scorecards.
+// writePage writes the tables of both pages from what was saved.
 func writePage(all []Lock) error {
 	tables, err := tablesOf(all)
 	if err != nil {
 		return err
 	}
-	return marked.UpdateAll(page, tables)
+	m, err := savedMixed()
+	if err != nil {
+		return err
+	}
+	return errors.Join(marked.UpdateAll(page, tables), marked.UpdateAll(mixedPage, m.tables()))
 }

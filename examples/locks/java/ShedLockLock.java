@@ -6,14 +6,17 @@ import net.javacrumbs.shedlock.core.LockConfiguration;
 import net.javacrumbs.shedlock.core.LockProvider;
 import net.javacrumbs.shedlock.core.SimpleLock;
 import net.javacrumbs.shedlock.provider.redis.spring.RedisLockProvider;
+import org.springframework.data.redis.connection.RedisStandaloneConfiguration;
+import org.springframework.data.redis.connection.lettuce.LettuceClientConfiguration;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
 
 /**
  * ShedLock's RedisLockProvider, over Spring Data Redis and Lettuce, as a program for app lab try. It never waits: a lock that is taken is
- * refused immediately, whatever wait_ms is. lockAtMostFor is the lab's lease, and lockAtLeastFor is zero.
+ * refused immediately, whatever wait_ms is. lockAtMostFor is the lab's lease, and lockAtLeastFor is zero. The time limit of a command is a
+ * quarter of the lease; the default, 60 s, is shorter than the minutes of lockAtMostFor in the README.
  *
- * <p>Without an argument each setting is the default. With the argument safe one differs: safeUpdate is true, because by default an unlock
- * or an extension does not compare the owner.
+ * <p>With the argument safe one more setting differs: safeUpdate is true, because by default an unlock or an extension does not compare the
+ * owner.
  */
 public class ShedLockLock {
   public static void main(String[] args) throws Exception {
@@ -23,10 +26,7 @@ public class ShedLockLock {
       System.exit(64);
     }
     Lab.serve("ShedLock" + (safe ? " with safeUpdate" : ""), "redis", Map.of("extends", true), (servers, lease) -> {
-      String[] address = servers.get(0).split(":");
-      var connections = new LettuceConnectionFactory(address[0], Integer.parseInt(address[1]));
-      connections.afterPropertiesSet();
-      connections.start();
+      LettuceConnectionFactory connections = connect(servers.get(0), lease / 4);
       LockProvider provider = new RedisLockProvider.Builder(connections).safeUpdate(safe).build();
       return (key, waitMs, leaseMs) -> {
         Duration atMost = Duration.ofMillis(leaseMs);
@@ -36,7 +36,17 @@ public class ShedLockLock {
     });
   }
 
-  private static final class Held extends Lab.Grant {
+  /** Connects to Redis. timeoutMs is the time limit of a command. */
+  static LettuceConnectionFactory connect(String server, long timeoutMs) {
+    String[] address = server.split(":");
+    var settings = LettuceClientConfiguration.builder().commandTimeout(Duration.ofMillis(timeoutMs)).build();
+    var factory = new LettuceConnectionFactory(new RedisStandaloneConfiguration(address[0], Integer.parseInt(address[1])), settings);
+    factory.afterPropertiesSet();
+    factory.start();
+    return factory;
+  }
+
+  static final class Held extends Lab.Grant {
     private final Duration atMost;
     private SimpleLock lock; // an extension replaces it; null: it was lost
 

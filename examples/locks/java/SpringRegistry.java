@@ -6,14 +6,15 @@ import java.util.concurrent.locks.Lock;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
 import org.springframework.integration.redis.util.RedisLockRegistry;
 import org.springframework.integration.redis.util.RedisLockRegistry.RedisLockType;
+import org.springframework.integration.support.locks.RenewableLockRegistry;
 import org.springframework.scheduling.concurrent.ThreadPoolTaskScheduler;
 
 /**
  * Spring Integration's RedisLockRegistry as a program for app lab try. The argument is spin, pubsub or best.
  *
- * <p>These settings differ from the defaults. expireAfter is the lab's lease, because rows wait for its end; the default is 60 s. With
- * pubsub and best the type is PUB_SUB_LOCK, so that a waiter gets a message; the default is SPIN_LOCK, which polls each 100 ms. With best
- * there is a renewal task scheduler, so that locks are renewed; by default there is none.
+ * <p>These settings differ from the defaults. expireAfter is the lab's lease, because rows wait for its end, and so is the time limit of a
+ * command of Lettuce; both are 60 s by default. With pubsub and best the type is PUB_SUB_LOCK, so that a waiter gets a message; the default
+ * is SPIN_LOCK, which polls each 100 ms. With best a renewal task scheduler renews the locks; by default there is none.
  */
 public class SpringRegistry {
   public static void main(String[] args) throws Exception {
@@ -25,10 +26,7 @@ public class SpringRegistry {
     boolean messages = !mode.equals("spin"), renews = mode.equals("best");
     var claims = Map.of("extends", true, "waits_by_message", messages, "renews", renews);
     Lab.serve("Spring RedisLockRegistry, " + mode, "redis", claims, (servers, lease) -> {
-      String[] address = servers.get(0).split(":");
-      var connections = new LettuceConnectionFactory(address[0], Integer.parseInt(address[1]));
-      connections.afterPropertiesSet();
-      connections.start();
+      LettuceConnectionFactory connections = ShedLockLock.connect(servers.get(0), lease);
       RedisLockRegistry registry = new RedisLockRegistry(connections, "registry", lease);
       if (messages) registry.setRedisLockType(RedisLockType.PUB_SUB_LOCK);
       if (renews) registry.setRenewalTaskScheduler(scheduler());
@@ -46,12 +44,12 @@ public class SpringRegistry {
     return scheduler;
   }
 
-  private static final class Held extends Lab.Grant {
-    private final RedisLockRegistry registry;
+  static final class Held extends Lab.Grant {
+    private final RenewableLockRegistry<?> registry;
     private final String key;
     private final Lock lock;
 
-    Held(RedisLockRegistry registry, String key, Lock lock) {
+    Held(RenewableLockRegistry<?> registry, String key, Lock lock) {
       this.registry = registry;
       this.key = key;
       this.lock = lock;
@@ -62,8 +60,8 @@ public class SpringRegistry {
       try {
         lock.unlock();
         return true;
-      } catch (ConcurrentModificationException | IllegalStateException e) { // it has expired, or a release before has thrown
-        return false;
+      } catch (ConcurrentModificationException | IllegalStateException | IllegalMonitorStateException e) {
+        return false; // it has expired, or a release before has thrown
       }
     }
 
@@ -72,7 +70,7 @@ public class SpringRegistry {
       try {
         registry.renewLock(key);
         return true;
-      } catch (IllegalStateException e) { // another client holds it, or none
+      } catch (IllegalStateException | IllegalMonitorStateException e) { // another client holds it, or none
         return false;
       }
     }

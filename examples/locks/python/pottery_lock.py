@@ -4,6 +4,7 @@ argument, extensions, it may be extended more often: pottery_lock.py one extensi
 Settings that are not the defaults:
 auto_release_time: it is the lease. The default is 10 s.
 blocking, timeout: they are the wait. By default a waiter waits without a bound.
+socket_timeout of redis-py: it is half of the lease, as its default, 5 s, is half of the default of auto_release_time.
 num_extensions: with the argument extensions. By default a lock is extended three times at most.
 """
 import os, sys
@@ -42,7 +43,7 @@ def held(act):
 
 def open(servers, lease_ms):
     addresses = [server.rsplit(":", 1) for server in servers]
-    masters = {Redis(host=host, port=int(port)) for host, port in addresses}
+    masters = {Redis(host=host, port=int(port), socket_timeout=lease_ms / 2000) for host, port in addresses}
 
     def acquire(key, wait_ms, lease_ms):
         lock = Redlock(key=key, masters=masters, auto_release_time=lease_ms / 1000, **EXTENSIONS)

@@ -141,6 +141,11 @@ public final class Lab {
   public interface Lock {
     /** Waits at most so long; 0: it tries once. Returns null when it is refused. An exception is the answer error. */
     Grant acquire(String key, long waitMs, long leaseMs) throws Exception;
+
+    /** Returns the text that stands for the key lock:counter in packets to the servers, if the lock hashes its keys. */
+    default String counterKey() {
+      return null;
+    }
   }
 
   /** A grant. Its acquire, release and extend run on the same thread, because the locks of many libraries belong to a thread. */
@@ -220,7 +225,7 @@ public final class Lab {
     try {
       List<String> servers = STRING.matcher(start.get("servers")).results().map(Lab::text).toList();
       Lock lock = opener.open(servers, number(start, "lease_ms"));
-      send("type", "ready");
+      send("type", "ready", "key", lock.counterKey());
       return lock;
     } catch (Exception | LinkageError e) {
       send("type", "error", "text", says(e));

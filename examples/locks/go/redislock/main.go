@@ -1,5 +1,6 @@
 // Command redislock is github.com/bsm/redislock as a program for app lab try. Every option is the default, so it tries once. With the
-// argument retry it has LinearBackoff, as in the library's examples. The time to live is the lab's lease.
+// argument retry it has LinearBackoff, as in the library's examples. The time to live is the lab's lease, and the ReadTimeout of go-redis,
+// which is 5 s, a quarter of it.
 package main
 
 import (
@@ -23,7 +24,7 @@ func main() {
 		claims.Name, retry = "redislock, retry", redislock.LinearBackoff(backoff)
 	}
 	err := protocol.Serve(os.Stdin, os.Stdout, claims, func(start protocol.Request) (protocol.Lock, error) {
-		locker := redislock.New(redis.NewClient(&redis.Options{Addr: start.Servers[0]}))
+		locker := redislock.New(redis.NewClient(&redis.Options{Addr: start.Servers[0], ReadTimeout: start.Lease() / 4}))
 		return func(ctx context.Context, r protocol.Request) (protocol.Held, error) {
 			options := &redislock.Options{RetryStrategy: retry}
 			if r.WaitMS == 0 {
