@@ -113,6 +113,9 @@ func (r result) cell(row scorecard.Row) string {
 		scorecard.Holds: "holds", scorecard.Violated: "**violated**", scorecard.Inconclusive: "inconclusive", scorecard.NotClaimed: "no",
 	}
 	state := states[r.score(row.ID).State]
+	if made := row.Claim.Made; made != nil && !made(r.Claims) { // also of a row that is newer than the scorecard
+		state = "no"
+	}
 	if limit, documented := r.limit(lab.Number(row.ID)); documented {
 		return fmt.Sprintf("[%s](%s)", state, limit.URL)
 	}
