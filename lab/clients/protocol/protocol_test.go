@@ -97,6 +97,7 @@ func TestParseRefuses(t *testing.T) {
 		`{"type":"granted","id":"a","Token":"2"}`:    `granted has no field "Token"`,
 		`{"type":"ready","id":"a"}`:                  `ready has no field "id"; its fields are key`,
 		greeting + `,"renews":1}`:                    "renews is 1; it must be true or false",
+		greeting + `,"waits_for_replica":"yes"}`:     `waits_for_replica is "yes"; it must be true or false`,
 		`{"type":"granted","id":"a","token":"OK"}`:   `token is "OK"; ` + token,
 		`{"type":"granted","id":"a","token":"0"}`:    token,
 		`{"type":"granted","id":"a","token":7}`:      "token is 7; " + token,
