@@ -172,3 +172,12 @@ func TestARowWithoutProxiesSaysWhy(t *testing.T) {
 		t.Error(strings.Join(states(card), "\n"))
 	}
 }
+
+// The stores with failover are among those that the error of an unknown store lists.
+func TestTheStoresWithFailoverAreListed(t *testing.T) {
+	t.Parallel()
+	_, err := scorecard.Ask(t.Context(), []string{"/usr/bin/env", asProgram + "=consul", os.Args[0]})
+	if says := "memcached, sentinel, cluster"; err == nil || !strings.Contains(err.Error(), says) {
+		t.Errorf("%v does not say %q", err, says)
+	}
+}
