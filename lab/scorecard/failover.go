@@ -83,7 +83,7 @@ func unreplicated(cut bool) func(context.Context, *bench) {
 		b.mustHaveLeft(h)
 		switch next := b.intrusion(ctx, other, h, false); {
 		case next == nil:
-			b.Must(errors.New("B was refused after the failover, although the replicas had been cut off: nothing is shown"))
+			b.Must(errors.New("the next copy was refused after the failover, although the replicas had been cut off: nothing is shown"))
 		case h.IsLost(): // A has stopped, so it loses no update
 			b.violates(h.Name, "was granted the key, although no replica had received its lock, and lost it with the master")
 		default:
