@@ -82,7 +82,9 @@ func (c *labTryCommand) startProgram(ctx context.Context, std streams) (p scorec
 		return p, exitError{exitUsage, err}
 	}
 	if err == nil {
-		err = p.CannotRun(lab.Here())
+		here := lab.Here()
+		here.Real = here.Real && !c.Embedded
+		err = p.CannotRun(here)
 	}
 	return p, commandError(ctx, err, "nothing was tested")
 }

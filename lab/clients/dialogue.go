@@ -83,7 +83,7 @@ func greet(
 			"or start it with exec", running.PID(), claimed)
 	}
 	if _, known := servers.KindNamed(hello.Store); !known {
-		return d, *hello.Claims, fmt.Errorf("store is %q; it must be one of %s", hello.Store, strings.Join(servers.KindNames(), ", "))
+		return d, *hello.Claims, fmt.Errorf("store is %q; it must be one of %s", hello.Store, strings.Join(servers.StoreNames(), ", "))
 	}
 	return d, *hello.Claims, nil
 }

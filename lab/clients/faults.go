@@ -29,6 +29,22 @@ func Restart(ctx context.Context, t *lab.Trial, n *servers.Node) {
 	t.Fault(n.Name, "restarted empty", proof)
 }
 
+// AwaitReplication waits until replicas have confirmed everything that their master has written so far.
+func AwaitReplication(ctx context.Context, t *lab.Trial, master *servers.Node, replicas []*servers.Node) {
+	written, err := master.Number(ctx, "replication", "master_repl_offset")
+	t.Must(err)
+	for _, n := range replicas {
+		t.Must(n.Await(ctx, func(ctx context.Context) error {
+			has, err := n.Number(ctx, "replication", "slave_repl_offset")
+			if err == nil && has < written {
+				err = fmt.Errorf("it has %d of %d bytes", has, written)
+			}
+			return err
+		}))
+	}
+	t.Note(master.Name, fmt.Sprintf("every replica has all of its %d bytes", written))
+}
+
 // EndProxy ends a proxy for good: its connections are closed, and each new one is closed immediately. It returns what proves that. The
 // proxy keeps its port, because any other server could take a free one, and a client would reach that.
 func EndProxy(ctx context.Context, t *lab.Trial, p *servers.Proxy) (proof string) {

@@ -12,13 +12,12 @@ import (
 	"locklab/lab/history"
 	"locklab/lab/servers"
 	"locklab/lockstrategy"
-	"locklab/topology"
 	"locklab/versions"
 )
 
 // Lock says which of the lab's locks to open, and how. Served, it is a program that speaks package protocol.
 type Lock struct {
-	Strategy string        // as versions.Open takes it
+	Strategy string        // as versions.Open takes it; sentinel or cluster: the Redis lock over Redis with failover
 	Addrs    []string      // host:port; of a database as database.Open takes it. A program gets them from the lab
 	Lease    time.Duration // the same
 	Request  time.Duration // longest wait for one answer; 0: the lock's default
@@ -29,7 +28,7 @@ type Lock struct {
 
 // Connect opens what the lock is built on. closeAll closes it; the lock is closed before.
 func (l Lock) Connect(ctx context.Context) (b versions.Backends, closeAll func() error, err error) {
-	servers, err := topology.Connect(ctx, l.Strategy, topology.Config{Kind: topology.Single, Addrs: l.Addrs})
+	servers, err := ConnectStore(ctx, l.Strategy, l.Addrs)
 	if err != nil {
 		return b, nil, err
 	}
@@ -69,7 +68,7 @@ func (l Lock) Serve(in io.Reader, out io.Writer, name string) error {
 		if err != nil {
 			return nil, err
 		}
-		lock, err := versions.Open(l.Strategy, b)
+		lock, err := versions.Open(strategyOver(l.Strategy), b)
 		if err != nil {
 			return nil, err
 		}

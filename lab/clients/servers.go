@@ -13,15 +13,17 @@ import (
 	"locklab/lab/servers"
 	"locklab/lockstrategy"
 	"locklab/lockstrategy/zklock"
+	"locklab/topology"
 	"locklab/versions"
 )
 
 // Servers keep the locks of one strategy.
 type Servers struct {
 	*lab.Trial
-	Strategy string
-	Addrs    []string        // as Lock has them
-	Nodes    []*servers.Node // of Redis
+	Strategy string            // or a store of Redis with failover, as [Lock] takes it
+	Addrs    []string          // as Lock has them
+	Nodes    []*servers.Node   // of Redis
+	Topology *servers.Topology // of Redis with failover; nil: no server replaces another one
 }
 
 // LeaseOf is as short as the servers of a strategy allow, and long enough for a holder on a busy machine to renew it.
@@ -75,7 +77,7 @@ func LocksOverProxies(name string, scenario func(strategy string) lab.Scenario) 
 	return all
 }
 
-// StartLock starts the servers of a strategy: five nodes for RedLock, and one server for any other.
+// StartLock starts the servers of a strategy: five nodes for RedLock, a topology for Redis with failover, and one server for any other.
 func StartLock(ctx context.Context, t *lab.Trial, strategy string) *Servers {
 	return startLock(ctx, t, strategy, 1)
 }
@@ -84,11 +86,29 @@ func StartLock(ctx context.Context, t *lab.Trial, strategy string) *Servers {
 func startLock(ctx context.Context, t *lab.Trial, strategy string, size int) *Servers {
 	started, err := t.Stack.Start(ctx, strategy, size, t.Real || strategy == versions.NameDatabase)
 	t.Must(err)
-	s := &Servers{Trial: t, Strategy: strategy, Addrs: started.Addrs, Nodes: started.Nodes}
+	s := &Servers{Trial: t, Strategy: strategy, Addrs: started.Addrs, Nodes: started.Nodes, Topology: started.Topology}
 	if strategy == versions.NameZooKeeper {
 		t.Must(s.warmUp(ctx))
 	}
 	return s
+}
+
+// ConnectStore opens connections to the servers of a store, and waits until they answer or ctx ends.
+func ConnectStore(ctx context.Context, store string, addrs []string) (topology.Servers, error) {
+	cfg := topology.Config{Kind: topology.Single, Addrs: addrs, SentinelMaster: servers.SentinelMaster}
+	strategy := strategyOver(store)
+	if strategy != store {
+		cfg.Kind = topology.Kind(store)
+	}
+	return topology.Connect(ctx, strategy, cfg)
+}
+
+// strategyOver is the strategy of the lab's lock over a store: the Redis lock over Redis with failover, or the store's own.
+func strategyOver(store string) string {
+	if kind, _ := servers.KindNamed(store); kind.Announces {
+		return versions.NameRedis
+	}
+	return store
 }
 
 // warmUp lets a server of ZooKeeper execute each request once: its first ones take longer than a short lease allows.
@@ -126,11 +146,15 @@ func (s *Servers) NewClient(ctx context.Context, name string, lease time.Duratio
 
 var hostAndPort = regexp.MustCompile(`127\.0\.0\.1:\d+`)
 
-// OverProxies returns the same servers with a proxy before each.
+// OverProxies returns the same servers with a proxy before each. Clients of servers that announce their addresses would bypass a proxy, so
+// there is none.
 func (s *Servers) OverProxies() (near *Servers, wires []*servers.Proxy) {
+	kind, _ := servers.KindNamed(s.Strategy)
+	if kind.Announces {
+		return s, nil
+	}
 	copied := *s
 	copied.Addrs = nil
-	kind, _ := servers.KindNamed(s.Strategy)
 	for _, addr := range s.Addrs {
 		w, err := s.Stack.Proxy("wire", hostAndPort.FindString(addr))
 		s.Must(err)

@@ -48,7 +48,11 @@ var (
 	onRedis = Claim{"store redis or redlock", func(c protocol.Claims) bool {
 		return c.Store == protocol.Redis || c.Store == protocol.RedLock
 	}}
-	elsewhere = Claim{"another store", func(c protocol.Claims) bool { return !onRedis.Made(c) }}
+	elsewhere  = Claim{"another store", func(c protocol.Claims) bool { return !onRedis.Made(c) }}
+	failover   = Claim{"store sentinel", func(c protocol.Claims) bool { return c.Store == protocol.Sentinel }}
+	replicated = Claim{"waits_for_replica over sentinel", func(c protocol.Claims) bool {
+		return c.Replica && c.Store == protocol.Sentinel
+	}}
 )
 
 // claimed reports whether a program makes the claim.
@@ -61,6 +65,7 @@ type attempt struct {
 	fault  bool
 	breaks bool   // the violation is wanted: it shows that the fault does harm where nothing protects
 	except string // a store where it is not tried
+	wires  bool   // it needs a proxy between a copy and its servers
 	claim  Claim  // without it the attempt is left out; zero: every lock of the row is tried
 }
 
@@ -69,6 +74,9 @@ func (a attempt) unless(store string) attempt { a.except = store; return a }
 
 // where leaves an attempt out where a claim is not made.
 func (a attempt) where(c Claim) attempt { a.claim = c; return a }
+
+// overProxies says that an attempt breaks or counts single connections. It is left out on a store whose clients bypass the lab's proxies.
+func (a attempt) overProxies() attempt { a.wires = true; return a }
 
 func control(name string, run func(context.Context, *bench)) attempt {
 	return attempt{name: name, run: run}
@@ -122,8 +130,8 @@ var rows = []Row{
 			control("the release is in time", lateRelease(false)),
 			fault("the key is lost before the release", lateRelease(true)),
 			fault("the next holder is in the same process", siblingRelease),
-			variation("the key is lost after the first packet of the release", slowRelease(1)),
-			variation("the key is lost after the second packet of the release", slowRelease(2)),
+			variation("the key is lost after the first packet of the release", slowRelease(1)).overProxies(),
+			variation("the key is lost after the second packet of the release", slowRelease(2)).overProxies(),
 		},
 	},
 	{
@@ -154,7 +162,7 @@ var rows = []Row{
 		Shows:   []lab.Quantity{untilToldOf, afterNextGrant},
 		tries: []attempt{
 			control("nothing is lost", loss(noFault)), fault("the server loses the key", loss(keysGone)).unless(protocol.ZooKeeper),
-			fault("the holder is cut off from the server", loss(cutOff)),
+			fault("the holder is cut off from the server", loss(cutOff)).overProxies(),
 		},
 	},
 	{
@@ -162,7 +170,7 @@ var rows = []Row{
 		Promise: "When the reply to an acquire is lost, the key becomes free within two leases and two seconds.",
 		Matters: "The server has locked the key for a client that does not know of it.",
 		Shows:   []lab.Quantity{untilFree},
-		tries:   []attempt{control("no reply is lost", lostAcquire(false)), fault("the reply is lost", lostAcquire(true))},
+		tries:   []attempt{control("no reply is lost", lostAcquire(false)), fault("the reply is lost", lostAcquire(true)).overProxies()},
 	},
 	{
 		ID: "T08-lost-release", Title: "release with lost reply",
@@ -171,8 +179,8 @@ var rows = []Row{
 		Shows:   []lab.Quantity{untilFree},
 		tries: []attempt{
 			control("no reply is lost", lostRelease(false)),
-			fault("the reply is lost", lostRelease(true)),
-			fault("the release does not arrive", undeliveredRelease),
+			fault("the reply is lost", lostRelease(true)).overProxies(),
+			fault("the release does not arrive", undeliveredRelease).overProxies(),
 		},
 	},
 	{
@@ -183,9 +191,9 @@ var rows = []Row{
 			"ends with the first error.",
 		tries: []attempt{
 			control("the connection stays", cutHolder(noFault)),
-			fault("the connection is closed", cutHolder(closed)),
-			fault("no connection for almost half a lease", cutHolder(closedLong)).where(renews),
-			fault("the connections carry nothing more", cutHolder(mute)).where(renews),
+			fault("the connection is closed", cutHolder(closed)).overProxies(),
+			fault("no connection for almost half a lease", cutHolder(closedLong)).overProxies().where(renews),
+			fault("the connections carry nothing more", cutHolder(mute)).overProxies().where(renews),
 		},
 	},
 	{
@@ -196,10 +204,10 @@ var rows = []Row{
 			"the holder.",
 		tries: []attempt{
 			control("the connection stays", cutWaiter(false)),
-			fault("the connection is closed", cutWaiter(true)),
-			fault("no connection while another process holds the key", failOpen(closed)),
-			fault("no answer while another process holds the key", failOpen(silent)),
-			fault("errors while another process holds the key", failOpen(refusing)).where(onRedis),
+			fault("the connection is closed", cutWaiter(true)).overProxies(),
+			fault("no connection while another process holds the key", failOpen(closed)).overProxies(),
+			fault("no answer while another process holds the key", failOpen(silent)).overProxies(),
+			fault("errors while another process holds the key", failOpen(refusing)).overProxies().where(onRedis),
 		},
 	},
 	{
@@ -244,9 +252,9 @@ var rows = []Row{
 		Matters: "Polling costs the server commands, and waiting by messages costs fewer.",
 		Shows:   []lab.Quantity{sectionsDone, commandsEach, packetsEach, sectionTook, handOver},
 		tries: []attempt{
-			control("one process", cost(1, 1, costSections)),
-			{name: "four processes", run: cost(copies, copies, costSections)},
-			{name: "burst of 666 requests", run: cost(copies, burst, burst)},
+			control("one process", cost(1, 1, costSections)).overProxies(),
+			variation("four processes", cost(copies, copies, costSections)).overProxies(),
+			variation("burst of 666 requests", cost(copies, burst, burst)).overProxies(),
 			{name: "burst of 666 requests, a local queue", run: cost(0, burst, burst)},
 		},
 	},
@@ -290,8 +298,8 @@ var rows = []Row{
 		Shows: []lab.Quantity{slowestGrant, packetsWaiting},
 		tries: []attempt{
 			control("nobody waits", quietWait(false)),
-			variation("a copy waits", quietWait(true)),
-			variation("the release comes before the waiter listens", lateWaiter),
+			variation("a copy waits", quietWait(true)).overProxies(),
+			variation("the release comes before the waiter listens", lateWaiter).overProxies(),
 		},
 	},
 	{
@@ -318,24 +326,61 @@ var rows = []Row{
 		ID: "T23-late-grant", Title: "a grant that comes too late",
 		Promise: "When the reply to an acquire arrives after the lease, and another process holds the key by then, it is no grant.",
 		Matters: "The lease begins at the server. A client that counts it from the reply works beside the next holder.",
-		tries:   []attempt{control("the reply is in time", lateGrant(false)), fault("the reply is late", lateGrant(true))},
+		tries:   []attempt{control("the reply is in time", lateGrant(false)), fault("the reply is late", lateGrant(true)).overProxies()},
 	},
 	{
 		ID: "T24-deployment", Title: "other processes end and start",
 		Promise: "A holder keeps its lock while another process of the program is asked to end, and one starts.",
 		Matters: "A worker that frees the locks of before, when it starts or ends, frees those of the others at each deployment.",
 		tries:   []attempt{control("no process ends or starts", deployment(false)), variation("one ends, and one starts", deployment(true))},
+	},	{
+		ID: "T25-failover", Title: "the master is replaced", Claim: failover,
+		Promise: "When the master is killed and a replica that has the lock replaces it, nobody else is granted the key during the lease, " +
+			"or before the release of a lock that is renewed. Then the next process is granted the key.",
+		Matters: "A failover is what sentinels are for. A client that does not follow its lock to the new master loses it.",
+		Shows:   []lab.Quantity{untilFree, failoverTook},
+		tries: []attempt{
+			control("no failover", replacedMaster(false)), fault("the master is killed while A holds the lock", replacedMaster(true)),
+		},
 	},
+	{
+		ID: "T26-unreplicated", Title: "no replica has the lock", Claim: replicated,
+		Promise: "While the replicas are cut off from the master, no lock is granted.",
+		Matters: "Replication is asynchronous: a lock that only the master has is lost with it, and then two processes hold it.",
+		tries: []attempt{
+			control("the replicas are connected", unreplicated(false)), fault("the replicas are cut off before A asks", unreplicated(true)),
+		},
+	},
+
 }
 
 // Experiments try p on those rows that it claims.
 func (p Program) Experiments(rows []Row) (all []lab.Experiment) {
 	for _, r := range rows {
-		if r.Claim.claimed(p.Claims) {
+		if r.untried(p.Claims) == "" {
 			all = append(all, r.of(p))
 		}
 	}
 	return all
+}
+
+// untried says why a row is not tried on a program; empty: it is.
+func (r Row) untried(claims protocol.Claims) string {
+	switch {
+	case !r.Claim.claimed(claims):
+		return "the hello does not claim " + r.Claim.Name
+	case len(r.attempts(claims)) < 2: // a control alone shows nothing
+		return "the lab cannot break single connections on this store"
+	}
+	return ""
+}
+
+// attempts are those that the lab can make on a program.
+func (r Row) attempts(claims protocol.Claims) []attempt {
+	kind, _ := servers.KindNamed(claims.Store)
+	return slices.DeleteFunc(slices.Clone(r.tries), func(a attempt) bool {
+		return a.except == claims.Store || a.wires && kind.Announces || !a.claim.claimed(claims)
+	})
 }
 
 // of makes the experiment that tries a row on a program.
@@ -345,10 +390,7 @@ func (r Row) of(p Program) lab.Experiment {
 		Schedule: lab.Schedule{Trials: 1, Takes: 10 * time.Second, Alone: r.Alone, Needs: p.needs()},
 	}
 	crashed := new(atomic.Bool)
-	for _, a := range r.tries {
-		if a.except == p.Claims.Store || !a.claim.claimed(p.Claims) {
-			continue
-		}
+	for _, a := range r.attempts(p.Claims) {
 		v := lab.Variant{Name: a.name, Fault: a.fault, Run: p.scenario(crashed, a.run)}
 		if a.breaks {
 			v.Expect = lab.Sometimes

@@ -116,7 +116,7 @@ func Run(ctx context.Context, p Program, rows []Row, parallel int, o lab.Options
 	for _, r := range rows {
 		i := slices.IndexFunc(runs, func(run lab.Result) bool { return run.Experiment.ID == r.ID })
 		if i < 0 {
-			card.Rows = append(card.Rows, Score{ID: r.ID, Title: r.Title, State: NotClaimed, Why: "the hello does not claim " + r.Claim.Name})
+			card.Rows = append(card.Rows, Score{ID: r.ID, Title: r.Title, State: NotClaimed, Why: r.untried(p.Claims)})
 			continue
 		}
 		card.Rows = append(card.Rows, ScoreOf(runs[i].Saved, rows))

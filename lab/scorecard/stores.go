@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/bradfitz/gomemcache/memcache"
@@ -15,18 +16,19 @@ import (
 	"gorm.io/gorm"
 
 	"locklab/lab/clients"
-	"locklab/topology"
 )
 
 // empty removes all keys from servers, as an eviction, an expiry or an administrator does. Connections stay open. It returns what proves
 // that.
 func empty(ctx context.Context, s *clients.Servers) (proof string, err error) {
-	conn, err := topology.Connect(ctx, s.Strategy, topology.Config{Kind: topology.Single, Addrs: s.Addrs})
+	conn, err := clients.ConnectStore(ctx, s.Strategy, s.Addrs)
 	if err != nil {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
 	switch c := conn.Backend().(type) {
+	case *redis.ClusterClient:
+		return flushMasters(ctx, c)
 	case redis.UniversalClient:
 		return flush(ctx, c)
 	case []redis.UniversalClient:
@@ -118,6 +120,22 @@ func flush(ctx context.Context, nodes ...redis.UniversalClient) (proof string, e
 		gone += keys
 	}
 	return deleted(gone, "keys")
+}
+
+// flushMasters is flush for the masters of a cluster, whose replicas follow.
+func flushMasters(ctx context.Context, c *redis.ClusterClient) (proof string, err error) {
+	var mu sync.Mutex
+	var masters []redis.UniversalClient
+	err = c.ForEachMaster(ctx, func(_ context.Context, master *redis.Client) error {
+		mu.Lock()
+		defer mu.Unlock()
+		masters = append(masters, master)
+		return nil
+	})
+	if err != nil {
+		return "", err
+	}
+	return flush(ctx, masters...)
 }
 
 // deleteRows deletes the rows of each table of the database.

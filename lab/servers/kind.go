@@ -109,6 +109,8 @@ type Kind struct {
 	Flag     string // what that flag takes, for `app serve --help`; empty: cmd/app/serve.go has that flag
 	Program  Program
 	Embedded bool // where the program is missing, something in Go takes its place
+	// Announces says that clients connect to the addresses that its servers announce: a proxy before those would be bypassed.
+	Announces bool
 
 	// ShortestLease is the shortest that a holder on a busy machine keeps by renewal; 0: any.
 	ShortestLease time.Duration
@@ -147,6 +149,13 @@ var kinds = []Kind{
 	},
 }
 
+// announcing are the stores of `app lab try` besides the kinds: Redis with failover. `app serve` has them as topologies of --redis, so they
+// have no flag and no variable of their own.
+var announcing = []Kind{
+	{Name: "sentinel", Title: "Redis with Sentinel", Program: RedisServer, Announces: true, start: startSentinels},
+	{Name: "cluster", Title: "Redis Cluster", Program: RedisServer, Announces: true, start: startCluster},
+}
+
 // Kinds returns all kinds of servers that keep locks.
 func Kinds() []Kind { return slices.Clone(kinds) }
 
@@ -167,13 +176,24 @@ func KindNames() (names []string) {
 	return names
 }
 
-// KindNamed returns the kind of that name. It reports false when there is none: a strategy may need no server.
+// StoreNames are the names of the stores over which `app lab try` tries a lock: all kinds, and Redis with failover.
+func StoreNames() []string {
+	names := KindNames()
+	for _, k := range announcing {
+		names = append(names, k.Name)
+	}
+	return names
+}
+
+// KindNamed returns the kind of that name, or the store of [StoreNames]. It reports false when there is none: a strategy may need no
+// server.
 func KindNamed(name string) (Kind, bool) {
-	i := slices.IndexFunc(kinds, func(k Kind) bool { return k.Name == name })
+	all := slices.Concat(kinds, announcing)
+	i := slices.IndexFunc(all, func(k Kind) bool { return k.Name == name })
 	if i < 0 {
 		return Kind{}, false
 	}
-	return kinds[i], true
+	return all[i], true
 }
 
 // Missing says which program is not on this machine to start servers of a kind, and its packages; nil: they can be started.
@@ -190,6 +210,8 @@ type Servers struct {
 	Addrs []string       // as the flag of app serve has them
 	Each  []*Restartable // none: a file of SQLite
 	Nodes []*Node        // of Redis
+
+	Topology *Topology // of Redis with failover; nil: no server replaces another one
 }
 
 // Start starts the servers of a kind, and waits until they serve. n is how many servers of ZooKeeper or etcd: 1, or 3 that elect a leader.

@@ -37,6 +37,24 @@ func startRedLock(ctx context.Context, s *Stack, _ int, real bool) (Servers, err
 	return redisServers(nodes), err
 }
 
+// startSentinels starts a master, its replicas and sentinels. Each node of Redis has a proxy, so that replication can be cut.
+func startSentinels(ctx context.Context, s *Stack, _ int, real bool) (Servers, error) {
+	return announcingServers(s.ProxiedTopology(ctx, "sentinel", real))
+}
+
+func startCluster(ctx context.Context, s *Stack, _ int, real bool) (Servers, error) {
+	return announcingServers(s.Topology(ctx, "cluster", real))
+}
+
+func announcingServers(t *Topology, err error) (Servers, error) {
+	if err != nil {
+		return Servers{}, err
+	}
+	all := redisServers(t.Nodes)
+	all.Addrs, all.Topology = t.Addrs, t
+	return all, nil
+}
+
 func redisServers(nodes []*Node) Servers {
 	all := serversOf(nodes...)
 	all.Nodes = nodes

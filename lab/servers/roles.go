@@ -122,6 +122,23 @@ func (t *Topology) AwaitNamed(ctx context.Context, key string, want *Node, dead 
 	return t.AwaitSentinels(ctx, func(ctx context.Context, c *redis.SentinelClient) error { return right(namedMaster(ctx, c)) })
 }
 
+// AwaitPromotion waits until a replica has replaced the old master of a key, which every sentinel names, and returns it.
+func (t *Topology) AwaitPromotion(ctx context.Context, key string, old *Node) (promoted *Node, err error) {
+	err = Until(ctx, func(ctx context.Context) (err error) {
+		if promoted, err = t.MasterOf(ctx, key); err == nil && promoted == old {
+			err = fmt.Errorf("%s is still the master", old.Name)
+		}
+		return err
+	})
+	if err == nil {
+		err = t.AwaitNamed(ctx, key, promoted)
+	}
+	if err == nil {
+		err = promoted.Await(ctx, func(ctx context.Context) error { return promoted.HasRole(ctx, "master") })
+	}
+	return promoted, err
+}
+
 // AwaitSentinels asks each sentinel until its answer is as it should be. Without sentinels it returns immediately.
 func (t *Topology) AwaitSentinels(ctx context.Context, question func(context.Context, *redis.SentinelClient) error) error {
 	for _, n := range t.Sentinels {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -125,6 +126,21 @@ func TestTheTablesSayWhatTheScorecardsSay(t *testing.T) {
 	} {
 		if !strings.Contains(c.table, c.line) {
 			t.Errorf("no %q in\n%s", c.line, c.table)
+		}
+	}
+}
+
+// A row that no lock claims is no column, and one that another lock claims is "no", also where the scorecard is older than the row.
+func TestRowsThatNoLockClaims(t *testing.T) {
+	redis, sentinel := madeUp("redis", protocol.Redis, &Library{}, nil), madeUp("sentinel", protocol.Sentinel, &Library{}, nil)
+	redis.Rows = slices.DeleteFunc(redis.Rows, func(s scorecard.Score) bool { return lab.Number(s.ID) == "T25" })
+	if table := scoreTable([]result{redis}); strings.Contains(table, "T25") {
+		t.Errorf("no lock claims T25:\n%s", table)
+	}
+	table := scoreTable([]result{redis, sentinel})
+	for _, line := range []string{"| T25 |", "| no |\n", "| holds |\n"} {
+		if !strings.Contains(table, line) {
+			t.Errorf("no %q in\n%s", line, table)
 		}
 	}
 }

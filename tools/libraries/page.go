@@ -37,7 +37,7 @@ func tablesOf(locks []Lock) (map[string]string, error) {
 		return nil, errors.New("no lock was tried")
 	}
 	return map[string]string{
-		"tried": caption(all), "ways": waysTable(all), "rows": rowTable(), "scores": scoreTable(all), "violations": violationTable(all),
+		"tried": caption(all), "ways": waysTable(all), "rows": rowTable(all), "scores": scoreTable(all), "violations": violationTable(all),
 		"costs": costTable(all),
 	}, nil
 }
@@ -69,9 +69,9 @@ func waysTable(all []result) string {
 }
 
 // rowTable says what each row of the scorecard promises.
-func rowTable() string {
+func rowTable(all []result) string {
 	var rows [][]string
-	for _, row := range judging() {
+	for _, row := range claimed(all) {
 		claim := "every lock"
 		if row.Claim.Name != "" {
 			claim = "`" + row.Claim.Name + "`"
@@ -86,6 +86,18 @@ func judging() []scorecard.Row {
 	return slices.DeleteFunc(scorecard.Rows(), func(row scorecard.Row) bool { return row.Measures })
 }
 
+// claimed are those of them that some lock claims.
+func claimed(all []result) []scorecard.Row {
+	return slices.DeleteFunc(judging(), func(row scorecard.Row) bool {
+		return !slices.ContainsFunc(all, func(r result) bool { return r.claims(row) })
+	})
+}
+
+// claims reports whether a lock claims a row, which may be newer than its scorecard.
+func (r result) claims(row scorecard.Row) bool {
+	return row.Claim.Made == nil || row.Claim.Made(r.Claims)
+}
+
 func measures(id string) bool {
 	return !slices.ContainsFunc(judging(), func(row scorecard.Row) bool { return row.ID == id })
 }
@@ -93,13 +105,13 @@ func measures(id string) bool {
 // scoreTable has a line for each lock, with a cell for each row.
 func scoreTable(all []result) string {
 	columns := []string{"lock"}
-	for _, row := range judging() {
+	for _, row := range claimed(all) {
 		columns = append(columns, lab.Number(row.ID))
 	}
 	var lines [][]string
 	for _, r := range all {
 		line := []string{r.Name}
-		for _, row := range judging() {
+		for _, row := range claimed(all) {
 			line = append(line, r.cell(row))
 		}
 		lines = append(lines, line)
@@ -113,6 +125,9 @@ func (r result) cell(row scorecard.Row) string {
 		scorecard.Holds: "holds", scorecard.Violated: "**violated**", scorecard.Inconclusive: "inconclusive", scorecard.NotClaimed: "no",
 	}
 	state := states[r.score(row.ID).State]
+	if !r.claims(row) {
+		state = states[scorecard.NotClaimed]
+	}
 	if limit, documented := r.limit(lab.Number(row.ID)); documented {
 		return fmt.Sprintf("[%s](%s)", state, limit.URL)
 	}

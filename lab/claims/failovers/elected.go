@@ -9,7 +9,6 @@ import (
 
 	"locklab/lab"
 	"locklab/lab/clients"
-	"locklab/lab/servers"
 )
 
 // Sentinels is a master with three replicas and three sentinels.
@@ -21,15 +20,9 @@ func Sentinels(ctx context.Context, t *lab.Trial) *Replicated {
 
 // electedBySentinel waits until every sentinel names the same new master, and that node agrees.
 func electedBySentinel(ctx context.Context, x *Replicated) {
-	old := x.Master
-	x.Must(servers.Until(ctx, func(ctx context.Context) (err error) {
-		if x.Master, err = x.Servers.MasterOf(ctx, clients.LockKey); err == nil && x.Master == old {
-			err = fmt.Errorf("%s is still the master", old.Name)
-		}
-		return err
-	}))
-	x.Must(x.Servers.AwaitNamed(ctx, clients.LockKey, x.Master))
-	x.Must(x.Master.Await(ctx, func(ctx context.Context) error { return x.Master.HasRole(ctx, "master") }))
+	promoted, err := x.Servers.AwaitPromotion(ctx, clients.LockKey, x.Master)
+	x.Must(err)
+	x.Master = promoted
 }
 
 // Clustered is a cluster of three masters with a replica each. The master in question owns the lock's slot.

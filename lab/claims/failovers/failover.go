@@ -2,7 +2,6 @@ package failovers
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -69,23 +68,7 @@ func (x *Replicated) FailOver(ctx context.Context) {
 
 // AwaitReplication waits until every replica has confirmed everything that the master has written so far.
 func (x *Replicated) AwaitReplication(ctx context.Context) {
-	AwaitReplication(ctx, x.Trial, x.Master, x.Replicas)
-}
-
-// AwaitReplication waits until replicas have confirmed everything that their master has written so far.
-func AwaitReplication(ctx context.Context, t *lab.Trial, master *servers.Node, replicas []*servers.Node) {
-	written, err := master.Number(ctx, "replication", "master_repl_offset")
-	t.Must(err)
-	for _, n := range replicas {
-		t.Must(n.Await(ctx, func(ctx context.Context) error {
-			has, err := n.Number(ctx, "replication", "slave_repl_offset")
-			if err == nil && has < written {
-				err = fmt.Errorf("it has %d of %d bytes", has, written)
-			}
-			return err
-		}))
-	}
-	t.Note(master.Name, fmt.Sprintf("every replica has all of its %d bytes", written))
+	clients.AwaitReplication(ctx, x.Trial, x.Master, x.Replicas)
 }
 
 // CutReplication drops what the master sends to replicas, until it has been killed.

@@ -12,7 +12,6 @@ import (
 
 	"locklab/lab"
 	"locklab/lab/burst"
-	"locklab/lab/claims/failovers"
 	"locklab/lab/claims/services"
 	"locklab/lab/clients"
 	"locklab/lab/history"
@@ -114,7 +113,7 @@ func (o *operator) stopWrites(ctx context.Context, words ...any) {
 	o.types(ctx, o.master, words...)
 	replicas, err := o.servers.ReplicasOf(ctx, o.master)
 	o.Must(err)
-	failovers.AwaitReplication(ctx, o.Trial, o.master, replicas)
+	clients.AwaitReplication(ctx, o.Trial, o.master, replicas)
 }
 
 // failOver types the command, and waits until clients are told the new master.

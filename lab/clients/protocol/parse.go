@@ -88,6 +88,7 @@ var fields = map[Type][]field{
 		flag("tells_loss", func(a *Answer) *bool { return &a.Tells }),
 		flag("extends", func(a *Answer) *bool { return &a.Extends }),
 		flag("waits_by_message", func(a *Answer) *bool { return &a.Messages }),
+		flag("waits_for_replica", func(a *Answer) *bool { return &a.Replica }),
 	},
 	Ready:    {text("key", func(a *Answer) *string { return &a.Key }).optional()},
 	Granted:  {id, token, number("until_ms", 0, longestUntil, func(a *Answer) *int64 { return &a.UntilMS }).optional()},

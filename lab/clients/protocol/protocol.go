@@ -49,7 +49,7 @@ type Request struct {
 	Key     string   `json:"key,omitempty"`
 	WaitMS  int64    `json:"wait_ms,omitempty"`
 	LeaseMS int64    `json:"lease_ms,omitempty"`
-	Servers []string `json:"servers,omitempty"` // host:port of each; they are the lab's fault proxies
+	Servers []string `json:"servers,omitempty"` // host:port of each; they are the lab's fault proxies, unless the servers announce addresses
 }
 
 // Wait is the longest time that the program may wait for the key.
@@ -74,14 +74,15 @@ type Answer struct {
 type Claims struct {
 	Protocol int    `json:"protocol"`
 	Name     string `json:"name"`
-	PID      int    `json:"pid"`                        // of the process itself: the lab kills and pauses it
-	Store    string `json:"store"`                      // a kind of server that the lab starts: Redis, …
-	LeaseMS  int64  `json:"fixed_lease_ms,omitempty"`   // where it does not follow the lab's lease_ms
-	Renews   bool   `json:"renews,omitempty"`           // it renews a grant until the release
-	Tokens   bool   `json:"tokens,omitempty"`           // each grant has a larger fencing token
-	Tells    bool   `json:"tells_loss,omitempty"`       // it sends Lost
-	Extends  bool   `json:"extends,omitempty"`          // it serves Extend
-	Messages bool   `json:"waits_by_message,omitempty"` // a waiter is notified, and does not poll
+	PID      int    `json:"pid"`                         // of the process itself: the lab kills and pauses it
+	Store    string `json:"store"`                       // a kind of server that the lab starts: Redis, …
+	LeaseMS  int64  `json:"fixed_lease_ms,omitempty"`    // where it does not follow the lab's lease_ms
+	Renews   bool   `json:"renews,omitempty"`            // it renews a grant until the release
+	Tokens   bool   `json:"tokens,omitempty"`            // each grant has a larger fencing token
+	Tells    bool   `json:"tells_loss,omitempty"`        // it sends Lost
+	Extends  bool   `json:"extends,omitempty"`           // it serves Extend
+	Messages bool   `json:"waits_by_message,omitempty"`  // a waiter is notified, and does not poll
+	Replica  bool   `json:"waits_for_replica,omitempty"` // a grant is confirmed by at least one replica
 
 	Key string `json:"-"` // Serve sends it with Ready: see Answer.Key. Empty: the program sends the key itself
 }
@@ -94,4 +95,6 @@ const (
 	ZooKeeper = "zookeeper" // one server
 	Etcd      = "etcd"      // one server
 	Memcached = "memcached" // one server
+	Sentinel  = "sentinel"  // Redis with failover; the addresses are those of the sentinels, and the master is called lab
+	Cluster   = "cluster"   // Redis Cluster; the addresses are those of its nodes
 )

@@ -46,7 +46,7 @@ func TestTheSchemaAndTheTypesAgree(t *testing.T) {
 	valid := schema(t)
 	claims := protocol.Claims{
 		Protocol: 1, Name: "x", PID: 1, Store: "redis", LeaseMS: 1000,
-		Renews: true, Tokens: true, Tells: true, Extends: true, Messages: true,
+		Renews: true, Tokens: true, Tells: true, Extends: true, Messages: true, Replica: true,
 	}
 	for _, line := range []any{
 		protocol.Request{Type: protocol.Start, Servers: []string{"127.0.0.1:1"}, LeaseMS: 1000},
@@ -97,6 +97,7 @@ func TestParseRefuses(t *testing.T) {
 		`{"type":"granted","id":"a","Token":"2"}`:    `granted has no field "Token"`,
 		`{"type":"ready","id":"a"}`:                  `ready has no field "id"; its fields are key`,
 		greeting + `,"renews":1}`:                    "renews is 1; it must be true or false",
+		greeting + `,"waits_for_replica":"yes"}`:     `waits_for_replica is "yes"; it must be true or false`,
 		`{"type":"granted","id":"a","token":"OK"}`:   `token is "OK"; ` + token,
 		`{"type":"granted","id":"a","token":"0"}`:    token,
 		`{"type":"granted","id":"a","token":7}`:      "token is 7; " + token,

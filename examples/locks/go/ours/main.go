@@ -1,4 +1,5 @@
-// Command ours is a lock of the lab as a program for app lab try: ours v3, up to ours v8. Every setting is the lab's default.
+// Command ours is a lock of the lab as a program for app lab try: ours v3, up to ours v8. Every setting is the lab's default. With ours v3
+// sentinel, or ours v3 cluster, it is over Redis with failover.
 package main
 
 import (
@@ -19,7 +20,11 @@ func main() {
 		fmt.Fprintf(os.Stderr, "there is no version %q; the lab's locks are v3 to v8\n", name)
 		os.Exit(64)
 	}
-	if err := (clients.Lock{Strategy: v.Strategy}).Serve(os.Stdin, os.Stdout, "locklab "+v.Name); err != nil {
+	store := v.Strategy
+	if len(os.Args) > 2 && v.Strategy == versions.NameRedis {
+		store, name = os.Args[2], name+" "+os.Args[2]
+	}
+	if err := (clients.Lock{Strategy: store}).Serve(os.Stdin, os.Stdout, "locklab "+name); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
