@@ -21,8 +21,8 @@ func (p *Proxy) Hold(match func(Chunk) bool) (held <-chan struct{}, pass func())
 	return p.keepBack(&hold{match: match})
 }
 
-// HoldReply is Hold for the reply to the next request that match accepts: the first chunk to the client after that, as [Proxy.LoseReply] has
-// it. The replies to later requests on other connections pass.
+// HoldReply is Hold for the reply to the next request that match accepts: the first chunk to the client after that, as [Proxy.LoseReply]
+// has it. The replies to later requests on other connections pass.
 func (p *Proxy) HoldReply(match func(request Chunk) bool) (held <-chan struct{}, pass func()) {
 	return p.keepBack(&hold{match: match, reply: true})
 }

@@ -240,21 +240,13 @@ func cost(n, callers, sections int) func(context.Context, *bench) {
 			calling = append(calling, all[i%len(all)])
 		}
 		var turns handOvers
-		r := clients.NewResource(b.Trial, false)
+		counter := clients.NewResource(b.Trial, false)
+		if callers != burst {
+			counter = nil
+		}
 		before := b.commands(ctx)
 		each := b.load(ctx, calling, sections, b.Scaled(loadFor/2), func(p *process, _ int) bool {
-			h := p.acquire(ctx, loadFor)
-			if h == nil {
-				return false
-			}
-			turns.granted()
-			if callers == burst {
-				value := r.Read(h)
-				pause(ctx, work)
-				r.Write(h, value+1)
-			}
-			turns.released()
-			return release(ctx, h)
+			return p.section(ctx, &turns, counter)
 		})
 		done := int64(0)
 		for _, sections := range each {
@@ -270,6 +262,22 @@ func cost(n, callers, sections int) func(context.Context, *bench) {
 			b.Measure("lab", 10*(b.commands(ctx)-before)/max(done, 1), commandsEach)
 		}
 	}
+}
+
+// section acquires the key, adds one to the counter if there is one, and releases the key.
+func (p *process) section(ctx context.Context, turns *handOvers, counter *clients.Resource) (entered bool) {
+	h := p.acquire(ctx, loadFor)
+	if h == nil {
+		return false
+	}
+	turns.granted()
+	if counter != nil {
+		value := counter.Read(h)
+		pause(ctx, work)
+		counter.Write(h, value+1)
+	}
+	turns.released()
+	return release(ctx, h)
 }
 
 // handOvers are the times from a release to the next grant.

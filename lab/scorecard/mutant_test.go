@@ -198,19 +198,7 @@ func (m *mutantLock) hold(r protocol.Request, owner string, token uint64, asked 
 		}
 		<-ctx.Done()
 	}()
-	release := func(ctx context.Context) error {
-		if m.mutant == "release by key" {
-			if last, ok := m.owners.Load(r.Key); ok {
-				owner = last.(string)
-			}
-		}
-		err := m.release(ctx, r.Key, owner)
-		if err == nil || errors.Is(err, protocol.ErrNotHeld) || m.mutant != "renews on" {
-			cancel()
-		}
-		m.owners.Delete(r.Key)
-		return err
-	}
+	release := func(ctx context.Context) error { return m.end(ctx, r.Key, owner, cancel) }
 	until := r.Lease() - time.Since(asked)
 	if m.mutant == "until" {
 		until *= 3
@@ -228,6 +216,18 @@ func (m *mutantLock) hold(r protocol.Request, owner string, token uint64, asked 
 		}
 		return err
 	}}
+}
+
+// end releases a grant, and ends its renewal.
+func (m *mutantLock) end(ctx context.Context, key, owner string, cancel func()) error {
+	if last, known := m.owners.LoadAndDelete(key); known && m.mutant == "release by key" {
+		owner = last.(string)
+	}
+	err := m.release(ctx, key, owner)
+	if err == nil || errors.Is(err, protocol.ErrNotHeld) || m.mutant != "renews on" {
+		cancel()
+	}
+	return err
 }
 
 // renew renews a grant until ctx ends, or until it is lost.

@@ -222,8 +222,8 @@ var rows = []Row{
 	},
 	{
 		ID: "T12-ended-wait", Title: "a wait that ended leaves nothing",
-		Promise: "A client whose wait has timed out keeps nobody out, and frees no lock, also one of its own process. One that died waiting does not for longer than two leases and " +
-			"two seconds, although it wanted to wait three times as long.",
+		Promise: "A client whose wait has timed out keeps nobody out, and frees no lock, also in its own process. One that died waiting keeps " +
+			"nobody out for longer than two leases and two seconds, although it wanted to wait three times as long.",
 		Matters: "An entry in a queue, or a late grant, locks a key that nobody wants.",
 		tries: []attempt{
 			control("nobody waits", endedWait(noWait)),
@@ -333,7 +333,7 @@ var rows = []Row{
 		Promise: "A holder keeps its lock while another process of the program is asked to end, and one starts.",
 		Matters: "A worker that frees the locks of before, when it starts or ends, frees those of the others at each deployment.",
 		tries:   []attempt{control("no process ends or starts", deployment(false)), variation("one ends, and one starts", deployment(true))},
-	},	{
+	}, {
 		ID: "T25-failover", Title: "the master is replaced", Claim: failover,
 		Promise: "When the master is killed and a replica that has the lock replaces it, nobody else is granted the key during the lease, " +
 			"or before the release of a lock that is renewed. Then the next process is granted the key.",
@@ -351,7 +351,6 @@ var rows = []Row{
 			control("the replicas are connected", unreplicated(false)), fault("the replicas are cut off before A asks", unreplicated(true)),
 		},
 	},
-
 }
 
 // Experiments try p on those rows that it claims.
