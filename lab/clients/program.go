@@ -40,7 +40,7 @@ func Launch(
 		return nil, claims, err
 	}
 	p = &Program{Trial: t, Name: name, grants: make(map[string]*ProcessHolder)}
-	p.dialogue, claims, err = greet(ctx, running, p.heard, p.Scaled(Starting))
+	p.dialogue, claims, err = greet(ctx, running, speaker{t.Experiment, t.Variant, t.Number, name}, p.heard, p.Scaled(Starting))
 	t.Cleanup(p.stop)
 	return p, claims, p.named(err)
 }
@@ -98,6 +98,17 @@ func kill(t *lab.Trial, e history.Event, running *servers.Dialogue) {
 	e.Kind, e.Text = history.Die, fmt.Sprintf("process %d was killed", running.PID())
 	t.Record(e)
 	t.Fault(e.Timeline, "killed", proof)
+}
+
+// Stop asks the program to end, as the end of its trial does, and reports whether it ends in time. One that does not runs on until then.
+func (p *Program) Stop() (inTime bool) {
+	p.askToEnd()
+	select {
+	case <-p.running.Done():
+		return true
+	case <-time.After(p.Scaled(stopping)):
+		return false
+	}
 }
 
 // Pause stops the process until Resume.
