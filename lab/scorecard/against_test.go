@@ -93,6 +93,7 @@ func TestHistory(t *testing.T) {
 	day := func(n int) time.Time { return time.Date(2026, 11, n, 9, 0, 0, 0, time.UTC) }
 	type states = map[string]scorecard.State
 	all := scorecard.History([]*scorecard.Scorecard{
+		cardOf("mine", day(10), states{"T02": scorecard.Violated}),
 		cardOf("mine", day(9), states{"T02": scorecard.NotTried, "T03": scorecard.Holds}),
 		cardOf("mine", day(5), states{"T02": scorecard.Violated, "T03": scorecard.Holds}),
 		cardOf("other", day(4), states{"T02": scorecard.Holds}),
@@ -107,7 +108,7 @@ func TestHistory(t *testing.T) {
 		}
 		got = append(got, p.Ended.Format("02")+": "+strings.Join(changes, ", "))
 	}
-	if text := strings.Join(got, "; "); text != "01: ; 03: T03 violated → holds; 05: T02 holds → violated; 09: " {
+	if text := strings.Join(got, "; "); text != "01: ; 03: T03 violated → holds; 05: T02 holds → violated; 09: ; 10: " {
 		t.Error(text)
 	}
 	if all[0].Counts[scorecard.Holds] != 1 || all[0].Counts[scorecard.Violated] != 1 || all[0].Counts[scorecard.Inconclusive] != 0 {
