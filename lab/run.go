@@ -98,8 +98,8 @@ func (r *run) variant(ctx context.Context, i int) VariantRecord {
 	pace := r.Pace
 	for n, repeats := 1, 0; n <= trials && ctx.Err() == nil; {
 		t := &Trial{
-			Number: len(done.Trials) + 1, Real: r.Real, App: r.App, checkout: r.Docker, mutant: r.Mutant, pace: pace,
-			variant: v.Name, recorder: r.recorder,
+			Experiment: r.ID, Variant: v.Name, Number: len(done.Trials) + 1, Real: r.Real, App: r.App,
+			checkout: r.Docker, mutant: r.Mutant, pace: pace, recorder: r.recorder,
 		}
 		t.Rand = rand.New(rand.NewPCG(r.Seed, uint64(i)<<32|uint64(t.Number)))
 		r.tell(TrialBegan{r.ID, v.Name, t.Number, n, trials, repeats})

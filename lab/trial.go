@@ -20,16 +20,17 @@ import (
 
 // Trial is one run of a variant: what it acts with, and where it records.
 type Trial struct {
-	Number int        // of the variant, from 1
-	Rand   *rand.Rand // from the run's seed: the same seed makes the same decisions, if not the same timing
-	Real   bool       // use redis-server; otherwise miniredis
-	App    []string   // the command line of an app instance, without its flags
-	Stack  *servers.Stack
+	Experiment string // its id
+	Variant    string
+	Number     int        // of the variant, from 1
+	Rand       *rand.Rand // from the run's seed: the same seed makes the same decisions, if not the same timing
+	Real       bool       // use redis-server; otherwise miniredis
+	App        []string   // the command line of an app instance, without its flags
+	Stack      *servers.Stack
 
 	checkout string // whose containers serve as Redis; empty: processes
 	mutant   redis.Hook
 	pace     Pace
-	variant  string
 	recorder *history.Recorder
 	running  sync.WaitGroup
 	stop     func() // ends it early
@@ -46,7 +47,7 @@ func (t *Trial) InContainers() bool { return t.checkout != "" }
 
 // Record adds e to the history.
 func (t *Trial) Record(e history.Event) {
-	e.Variant, e.Trial = t.variant, t.Number
+	e.Variant, e.Trial = t.Variant, t.Number
 	t.recorder.Add(e)
 }
 
@@ -95,7 +96,7 @@ func (t *Trial) Now() time.Duration { return t.recorder.Now() }
 func (t *Trial) Began() time.Time { return t.recorder.Began() }
 
 // Events returns what this trial has recorded so far.
-func (t *Trial) Events() []history.Event { return history.Of(t.recorder.Events(), t.variant, t.Number) }
+func (t *Trial) Events() []history.Event { return history.Of(t.recorder.Events(), t.Variant, t.Number) }
 
 // Cleanup calls f when the trial is over, the last first, also after a failure and an interruption.
 func (t *Trial) Cleanup(f func() error) {

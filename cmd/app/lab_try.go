@@ -20,12 +20,18 @@ type labTryCommand struct {
 	Program  []string `arg:"" optional:"" name:"program" passthrough:"" help:"Program to test, with its arguments, after --. It must speak the protocol in docs/protocol.md."`
 	Only     []string `placeholder:"T01" help:"Tests to run (default: all)."`
 	Name     string   `placeholder:"NAME" help:"Name of the lock in the output (default: the name that the program reports)."`
-	List     bool     `help:"List the tests and why each one matters, without running them."`
+	List     bool     `xor:"junit,against" help:"List the tests and why each one matters, without running them."`
+	Check    bool     `xor:"junit,against" help:"Play the protocol with the program once, without a fault, and show the first step that is wrong. For authors of an adapter."`
+	History  bool     `xor:"junit,against" help:"List the saved scorecards by date, with the rows that changed; --name selects a lock."`
 	Parallel int      `default:"3" placeholder:"N" help:"Number of tests to run at the same time, from 1 to 8."`
 	Embedded bool     `help:"Use the embedded miniredis even if redis-server is installed; other servers stay real."`
 	Out      string   `placeholder:"FILE" help:"HTML file to write the timelines to; the scorecard is written beside it as JSON (default: try/NAME-TIME.html in the store)."`
 	Store    string   `default:"store" env:"LAB_STORE" placeholder:"FOLDER" help:"Folder to save results in; the live page shows them."`
 	JSON     bool     `name:"json" help:"Print the scorecard as JSON."`
+
+	JUnit      string `name:"junit" xor:"junit" placeholder:"FILE" help:"File to write the scorecard to as JUnit XML, for a CI."`
+	Against    string `xor:"against" placeholder:"FILE" help:"Scorecard (JSON) of an earlier run: show which rows changed, and fail only if one became worse."`
+	Transcript string `placeholder:"FILE" help:"File to write each line to that the lab and the program say to each other, with the time, the test, the variant and the copy."`
 }
 
 // Run tests the lock of a program and prints its scorecard.
@@ -37,25 +43,43 @@ func (c *labTryCommand) Run(ctx context.Context, std streams) error {
 	case c.List:
 		_, err := fmt.Fprint(std.out, terminal.Tried(rows, screen(std.out)))
 		return err
+	case c.History:
+		return c.printHistory(std)
 	}
-	if filepath.Ext(c.Out) == ".json" {
-		return usageErrorf("--out is %s; set it to the HTML page, such as try.html: the JSON is written beside it", c.Out)
-	}
-	if err := validateRange("--parallel", c.Parallel, 1, maxParallel); err != nil {
-		return err
-	}
-	if len(c.Program) < 2 || c.Program[0] != "--" {
-		return usageErrorf("no program to test; put it after --, and flags before it: app lab try -- ./mylock (see docs/protocol.md)")
-	}
-	if err := c.checkPlace(); err != nil {
+	if err := c.checkFlags(); err != nil {
 		return err
 	}
 	warnOldRedis(std.say, c.Embedded)
+	files, err := c.openFiles()
+	if err != nil {
+		return err
+	}
+	ctx = files.transcribed(ctx)
+	if c.Check {
+		err = c.check(ctx, std)
+	} else {
+		err = c.test(ctx, rows, files, std)
+	}
+	if failed := files.close(); failed != nil && err == nil {
+		return unavailable(failed)
+	} else if failed != nil {
+		std.say(failed.Error())
+	}
+	return err
+}
+
+// options are those of each trial.
+func (c *labTryCommand) options() lab.Options {
+	return lab.Options{Seed: uint64(time.Now().UnixNano()) % seedLimit, Real: servers.RealRedis() && !c.Embedded, Build: build()}
+}
+
+// test runs the tests.
+func (c *labTryCommand) test(ctx context.Context, rows []scorecard.Row, files *tryFiles, std streams) error {
 	p, err := c.startProgram(ctx, std)
 	if err != nil {
 		return err
 	}
-	o := lab.Options{Seed: uint64(time.Now().UnixNano()) % seedLimit, Real: servers.RealRedis() && !c.Embedded, Build: build()}
+	o := c.options()
 	if o.Pace, err = lab.MeasurePace(ctx); err != nil {
 		return commandError(ctx, err, "nothing was tested")
 	}
@@ -69,7 +93,24 @@ func (c *labTryCommand) Run(ctx context.Context, std streams) error {
 	if c.Name != "" {
 		card.Name = c.Name
 	}
-	return c.finish(ctx, card, std)
+	return c.finish(ctx, card, files, std)
+}
+
+// checkFlags finds what is wrong with the flags before the program starts.
+func (c *labTryCommand) checkFlags() error {
+	if filepath.Ext(c.Out) == ".json" {
+		return usageErrorf("--out is %s; set it to the HTML page, such as try.html: the JSON is written beside it", c.Out)
+	}
+	if err := validateRange("--parallel", c.Parallel, 1, maxParallel); err != nil {
+		return err
+	}
+	if len(c.Program) < 2 || c.Program[0] != "--" {
+		return usageErrorf("no program to test; put it after --, and flags before it: app lab try -- ./mylock (see docs/protocol.md)")
+	}
+	if c.Check { // it saves nothing
+		return nil
+	}
+	return c.checkPlace()
 }
 
 // startProgram asks the program what its lock claims, and checks that the servers it needs are installed.
@@ -90,14 +131,14 @@ func (c *labTryCommand) startProgram(ctx context.Context, std streams) (p scorec
 }
 
 // finish writes the page, prints the scorecard, and returns the error of the verdict.
-func (c *labTryCommand) finish(ctx context.Context, card *scorecard.Scorecard, std streams) error {
+func (c *labTryCommand) finish(ctx context.Context, card *scorecard.Scorecard, files *tryFiles, std streams) error {
 	if ctx.Err() != nil && len(card.Runs()) == 0 {
 		return commandError(ctx, nil, "no test was done, so there is no scorecard")
 	}
 	page, err := c.createPage(card.Name, card.Ended)
 	if err == nil {
 		card.Report = page.Name()
-		err = errors.Join(html.Tried(page, card), page.Close(), card.Save())
+		err = errors.Join(html.Tried(page, card), page.Close(), card.Save(), files.writeJUnit(card))
 	}
 	if err != nil {
 		return unavailable(err)
@@ -111,6 +152,9 @@ func (c *labTryCommand) finish(ctx context.Context, card *scorecard.Scorecard, s
 	reason := ""
 	if len(card.Runs()) == 0 && card.Stopped == "" {
 		reason = "nothing was tested: the program claims nothing that these tests check"
+	}
+	if files.earlier != nil {
+		return c.compare(card, files.earlier, std)
 	}
 	return verdictError(card.Verdict, reason)
 }

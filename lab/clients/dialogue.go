@@ -34,12 +34,14 @@ var (
 
 // dialogue is what the lab and a program say to each other in package protocol.
 type dialogue struct {
-	running *servers.Dialogue
-	heard   func(id string, a protocol.Answer) error // takes an answer to an acquire, and a loss. The caller holds mu
+	running    *servers.Dialogue
+	heard      func(id string, a protocol.Answer) error // takes an answer to an acquire, and a loss. The caller holds mu
+	transcribe func(direction string, line []byte)
 
 	mu      sync.Mutex
 	greeted bool
 	ending  bool               // the lab ends the program
+	stopped bool               // and has asked it to end
 	waiting map[string]request // by id
 	failed  error              // what ended the dialogue
 	endedAt time.Time          // and when
@@ -67,11 +69,12 @@ const (
 	readyID = "ready"
 )
 
-// greet begins a dialogue with a program that was just started, and waits for its hello.
+// greet begins a dialogue with a copy of a program that was just started, and waits for its hello.
 func greet(
-	ctx context.Context, running *servers.Dialogue, heard func(string, protocol.Answer) error, within time.Duration,
+	ctx context.Context, running *servers.Dialogue, is speaker, heard func(string, protocol.Answer) error, within time.Duration,
 ) (*dialogue, protocol.Claims, error) {
 	d := &dialogue{running: running, heard: heard, waiting: make(map[string]request), ended: make(chan struct{})}
+	d.transcribe = transcriptOf(ctx).of(is)
 	said := d.expect(helloID, protocol.Hello)
 	go d.receive()
 	hello, err := d.answer(ctx, helloID, said, within)
@@ -90,7 +93,7 @@ func greet(
 
 // Hello waits for the hello of a program that was just started, and ends the program.
 func Hello(ctx context.Context, running *servers.Dialogue) (protocol.Claims, error) {
-	d, claims, err := greet(ctx, running, nil, Starting)
+	d, claims, err := greet(ctx, running, speaker{name: "A"}, nil, Starting)
 	if ended := d.kill(); err == nil {
 		err = ended
 	}
@@ -99,11 +102,7 @@ func Hello(ctx context.Context, running *servers.Dialogue) (protocol.Claims, err
 
 // stop asks the program to end, and kills it when it does not.
 func (d *dialogue) stop() error {
-	d.mu.Lock()
-	d.ending = true
-	d.mu.Unlock()
-	d.send(protocol.Request{Type: protocol.Stop}, stopping)
-	_ = d.running.In.Close()
+	d.askToEnd()
 	for _, done := range []<-chan struct{}{d.running.Done(), d.ended} { // a program that does not end is no failure of its lock
 		select {
 		case <-done:
@@ -112,6 +111,18 @@ func (d *dialogue) stop() error {
 		d.running.Kill()
 	}
 	return d.kill()
+}
+
+// askToEnd sends a stop, unless one was sent, and closes the stdin of the program.
+func (d *dialogue) askToEnd() {
+	d.mu.Lock()
+	asked := d.stopped
+	d.ending, d.stopped = true, true
+	d.mu.Unlock()
+	if !asked {
+		d.send(protocol.Request{Type: protocol.Stop}, stopping)
+	}
+	_ = d.running.In.Close()
 }
 
 // kill ends the program. A child of it may have its stdout still.
@@ -157,6 +168,7 @@ func (d *dialogue) howEnded() error {
 }
 
 func (d *dialogue) receiveLine(line []byte) error {
+	d.transcribe("<", line)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	a, err := protocol.Parse(line)
@@ -224,6 +236,7 @@ func (d *dialogue) send(r protocol.Request, within time.Duration) {
 	if err != nil {
 		panic(err) // a request is texts and numbers
 	}
+	d.transcribe(">", text)
 	_ = d.running.In.SetWriteDeadline(time.Now().Add(within))
 	_, _ = d.running.In.Write(append(text, '\n')) // a program that has ended is noticed where its answer is awaited
 }

@@ -40,7 +40,7 @@ func Launch(
 		return nil, claims, err
 	}
 	p = &Program{Trial: t, Name: name, grants: make(map[string]*ProcessHolder)}
-	p.dialogue, claims, err = greet(ctx, running, p.heard, p.Scaled(Starting))
+	p.dialogue, claims, err = greet(ctx, running, speaker{t.Experiment, t.Variant, t.Number, name}, p.heard, p.Scaled(Starting))
 	t.Cleanup(p.stop)
 	return p, claims, p.named(err)
 }
@@ -100,18 +100,14 @@ func kill(t *lab.Trial, e history.Event, running *servers.Dialogue) {
 	t.Fault(e.Timeline, "killed", proof)
 }
 
-// Stop asks the program to end, as a deployment does. A program that has not ended after two seconds is killed.
-func (p *Program) Stop() {
-	p.mu.Lock()
-	p.ending = true
-	p.mu.Unlock()
-	p.Note(p.Name, "is asked to end")
-	p.send(protocol.Request{Type: protocol.Stop}, stopping)
-	_ = p.running.In.Close()
+// Stop asks the program to end, as the end of its trial does, and reports whether it ends in time. One that does not runs on until then.
+func (p *Program) Stop() (inTime bool) {
+	p.askToEnd()
 	select {
 	case <-p.running.Done():
-	case <-time.After(stopping):
-		p.running.Kill()
+		return true
+	case <-time.After(p.Scaled(stopping)):
+		return false
 	}
 }
 

@@ -185,7 +185,10 @@ func deployment(others bool) func(context.Context, *bench) {
 		r := clients.NewResource(b.Trial, false)
 		c := all[1]
 		if others {
-			all[1].Stop()
+			b.Note("B", "is asked to end")
+			if !all[1].Stop() {
+				all[1].Kill()
+			}
 			c = b.start(ctx, "C")
 		}
 		b.intruder(ctx, c, r, h, b.Scaled(ownLease)/10)

@@ -6,7 +6,9 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -92,6 +94,36 @@ func TestTheLastLinesOfAProgram(t *testing.T) {
 	}
 	if lines := w.LastLines(5); len(lines) != 4 || len(lines[0]) > 210 || !strings.HasSuffix(lines[0], "x…") {
 		t.Errorf("a long line is %d bytes: %.300q", len(lines[0]), lines)
+	}
+}
+
+// A program that floods its stderr does not fill the disk, while it runs and afterwards, and its last lines are known.
+func TestAFloodOfStderrIsBounded(t *testing.T) {
+	const most = 16 << 20
+	s := testenv.Stack(t)
+	w, err := s.Program("program", "sh", "-c", `yes 'a line of a debugger' | head -c 60000000 >&2; echo written; read line
+yes 'another line' | head -c 60000000 >&2; printf '\nthe last line\n' >&2`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Out.Close()
+	size := func() int64 {
+		info, err := os.Stat(filepath.Join(s.Dir(), "program.log"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Size()
+	}
+	if lines := bufio.NewScanner(w.Out); !lines.Scan() || lines.Text() != "written" {
+		t.Fatalf("%q, %v", lines.Text(), lines.Err())
+	}
+	testenv.Eventually(t, "its log is bounded while it runs", func() bool { return size() <= most })
+	if err := w.In.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w.ExitCode()
+	if lines := w.LastLines(1); size() > most || !slices.Equal(lines, []string{"the last line"}) {
+		t.Errorf("the log has %d bytes, and ends with %q", size(), lines)
 	}
 }
 

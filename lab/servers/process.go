@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -26,6 +27,7 @@ type Process struct {
 
 	pid        int    // of the server, not of its supervisor
 	log        string // the file with its output
+	trimming   sync.Mutex
 	supervisor *exec.Cmd
 	done       chan struct{} // closed when the server has ended
 }
@@ -38,9 +40,12 @@ type command struct {
 	in, out *os.File // the process's standard input and output, when it is talked to
 }
 
+// longestLog is how many bytes the log of a process that is talked to may have: anybody's program may flood its stderr.
+const longestLog = 16 << 20
+
 func (s *Stack) start(c command) (*Process, error) {
 	p := &Process{Name: c.name, log: filepath.Join(s.dir, c.name+".log"), done: make(chan struct{})}
-	log, err := os.Create(p.log)
+	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_TRUNC|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return nil, err
 	}
@@ -56,9 +61,17 @@ func (s *Stack) start(c command) (*Process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", c.name, err)
 	}
+	ended := make(chan struct{})
+	go func() {
+		_ = p.supervisor.Wait()
+		close(ended)
+	}()
 	go func() {
 		defer close(p.done)
-		_ = p.supervisor.Wait()
+		if c.in != nil {
+			p.boundLog(ended)
+		}
+		<-ended
 	}()
 
 	line, err := bufio.NewReader(reports).ReadString('\n')
@@ -172,8 +185,45 @@ func (p *Process) LastLines(n int) (lines []string) {
 	return lines[max(0, len(lines)-n):]
 }
 
+// boundLog keeps the log below [longestLog], until the process has ended. What is removed is the beginning.
+func (p *Process) boundLog(ended <-chan struct{}) {
+	look := time.NewTicker(50 * time.Millisecond)
+	defer look.Stop()
+	for running := true; running; {
+		select {
+		case <-look.C:
+		case <-ended:
+			running = false
+		}
+		if info, err := os.Stat(p.log); err == nil && info.Size() > longestLog {
+			p.trimLog()
+		}
+	}
+}
+
+// trimLog removes all but the end of the log. The process appends to it meanwhile, so a few lines may be lost.
+func (p *Process) trimLog() {
+	p.trimming.Lock()
+	defer p.trimming.Unlock()
+	log, err := os.OpenFile(p.log, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return
+	}
+	defer log.Close()
+	tail := p.tail()
+	if log.Truncate(0) == nil {
+		_, _ = log.WriteString(tail)
+	}
+}
+
 // end is the end of the log only, because a log may be long.
 func (p *Process) end() string {
+	p.trimming.Lock()
+	defer p.trimming.Unlock()
+	return p.tail()
+}
+
+func (p *Process) tail() string {
 	const tailSize = 64 << 10
 	log, err := os.Open(p.log)
 	if err != nil {
