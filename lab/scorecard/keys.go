@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"locklab/lab/clients"
 )
@@ -45,7 +46,8 @@ func otherKeys(both bool) func(context.Context, *bench) {
 		}
 		var held []*holder
 		for n := range manyNames {
-			h := all[0].holdsOther(ctx, fmt.Sprintf("%s:%d", key, n), fmt.Sprintf("%d other keys", n))
+			name := fmt.Sprintf("%s:%08x", key, uint32(n)*2654435761) // a checksum of successive numbers differs, so they are mixed
+			h := all[0].holdsOther(ctx, name, fmt.Sprintf("%d other keys", n))
 			switch {
 			case h == nil:
 			case both:
@@ -84,4 +86,27 @@ func (b *bench) mustStay(ctx context.Context, p *process, h *holder) {
 	case !errors.Is(err, clients.ErrAnswer):
 		b.Must(err)
 	}
+}
+
+// busyKeys kills the holder of a key while another copy acquires and releases another key all the time. B must be granted the first one.
+func busyKeys(ctx context.Context, b *bench) {
+	all, _ := b.warm(ctx, 3)
+	a, other, busy := all[0], all[1], all[2]
+	ends := make(chan struct{})
+	working := b.Go(func() {
+		for {
+			select {
+			case <-ends:
+				return
+			case <-time.After(b.lease / 10):
+				if h := busy.acquireKey(ctx, secondKey, b.lease/2); h != nil {
+					release(ctx, h)
+				}
+			}
+		}
+	})
+	a.Kill()
+	b.freed(ctx, other, "its holder's end")
+	close(ends)
+	working()
 }

@@ -96,6 +96,11 @@ func (p *process) begin(key string, wait time.Duration) (granted func(context.Co
 // acquire requests the key. nil: it is not granted within wait. An error in place of an answer ends the trial, unless a fault has hit the
 // copy.
 func (p *process) acquire(ctx context.Context, wait time.Duration) *holder {
+	return p.acquireKey(ctx, key, wait)
+}
+
+// acquireKey is acquire for another key.
+func (p *process) acquireKey(ctx context.Context, key string, wait time.Duration) *holder {
 	h, err := p.begin(key, wait)(ctx)
 	if !p.Hit || !errors.Is(err, clients.ErrAnswer) {
 		p.Must(err)

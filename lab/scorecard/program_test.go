@@ -272,6 +272,7 @@ var hostiles = map[string]func(){
 		ready()
 		for answer(map[string]string{
 			"acquire": `{"type":"granted","id":"%s"}`, "release": `{"type":"released","id":"%s"}`,
+			"acquire a3": `{"type":"refused","id":"%s"}`, "acquire a4": `{"type":"refused","id":"%s"}`,
 			"acquire b2": `{"type":"refused","id":"%s"}`, "acquire c2": `{"type":"error","id":"%s","text":"out of memory"}`,
 		}) {
 		}

@@ -117,8 +117,8 @@ var rows = []Row{
 			control("the holder releases", deadHolder(alive)),
 			fault("the holder is killed", deadHolder(diesSoon)),
 			fault("the holder is killed after a renewal", deadHolder(diesLate)).where(renews),
-			fault("the holder pauses, lease of 1300 ms", pausedHolder(1300*time.Millisecond)).where(anyLease),
-			fault("the holder pauses, lease of 700 ms", pausedHolder(700*time.Millisecond)).where(subSecond),
+			fault("the holder pauses, lease of 1300 ms", oddLease(1300*time.Millisecond)).where(anyLease),
+			fault("the holder pauses, lease of 700 ms", oddLease(700*time.Millisecond)).where(subSecond),
 		},
 	},
 	{
@@ -279,14 +279,14 @@ var rows = []Row{
 	},
 	{
 		ID: "T19-extension", Title: "a lease is extended", Claim: extends,
-		Promise: "A holder that extends its lease in time keeps its lock for three leases. A lock that is lost is not extended, and one whose " +
-			"holder dies becomes free within two leases and two seconds.",
+		Promise: "A holder that extends its lease in time keeps its lock for three leases. A lock that is lost is not extended. The last " +
+			"extension is of a whole lease, and the key becomes free within two leases and two seconds.",
 		Matters: "An extension that does not compare the owner extends the next holder's lock.",
 		tries: []attempt{
 			control("short work", extendedWork(0)),
 			variation("work of three leases", extendedWork(3)),
 			fault("the key is lost before the extension", lateExtension),
-			fault("the holder is killed after an extension", deadHolder(diesExtended)),
+			fault("the holder pauses after an extension", extendedPause),
 		},
 	},
 	{
@@ -305,9 +305,13 @@ var rows = []Row{
 	{
 		ID: "T21-other-keys", Title: "different keys do not exclude each other",
 		Promise: "A process is granted a key while another one holds a key with a different name: in other letters, with another end behind " +
-			"200 letters, with another punctuation, or one of forty. The release of one frees no other.",
+			"200 letters, with another punctuation, or one of forty. The release of one frees no other, and the use of " +
+			"others does not keep a dead holder's key locked.",
 		Matters: "Two keys that are one to the lock wait for each other, and a caller of one that needs the other waits for itself.",
-		tries:   []attempt{control("one key at a time", otherKeys(false)), variation("both at a time", otherKeys(true))},
+		tries: []attempt{
+			control("one key at a time", otherKeys(false)), variation("both at a time", otherKeys(true)),
+			fault("the holder is killed while others use other keys", busyKeys),
+		},
 	},
 	{
 		ID: "T22-renewal", Title: "a renewal touches nobody else's lock", Claim: renews,
@@ -333,7 +337,8 @@ var rows = []Row{
 		Promise: "A holder keeps its lock while another process of the program is asked to end, and one starts.",
 		Matters: "A worker that frees the locks of before, when it starts or ends, frees those of the others at each deployment.",
 		tries:   []attempt{control("no process ends or starts", deployment(false)), variation("one ends, and one starts", deployment(true))},
-	}, {
+	},
+	{
 		ID: "T25-failover", Title: "the master is replaced", Claim: failover,
 		Promise: "When the master is killed and a replica that has the lock replaces it, nobody else is granted the key during the lease, " +
 			"or before the release of a lock that is renewed. Then the next process is granted the key.",

@@ -45,10 +45,9 @@ func (b *bench) warm(ctx context.Context, n int) (all []*process, h *holder) {
 
 // Ends of a holder.
 const (
-	alive        = iota // it releases
-	diesSoon            // after its grant
-	diesLate            // after a renewal
-	diesExtended        // after an extension
+	alive    = iota // it releases
+	diesSoon        // after its grant
+	diesLate        // after a renewal
 )
 
 // deadHolder ends the holder, or lets it release. Until the time that the holder was told nobody else may be granted the key.
@@ -58,8 +57,6 @@ func deadHolder(end int) func(context.Context, *bench) {
 		switch end {
 		case alive:
 			release(ctx, h)
-		case diesExtended:
-			b.extend(ctx, h)
 		case diesLate:
 			pause(ctx, b.lease*6/5) // a renewal was due before the lease was over
 		}
@@ -76,28 +73,40 @@ func deadHolder(end int) func(context.Context, *bench) {
 	}
 }
 
-// pausedHolder stops a holder, which renews nothing then, and lets B wait for the key. It must not be granted before the lease is over,
-// which has a part of a second that a lock may lose when it counts whole seconds. A lock that its connection keeps is free when the
-// holder has died.
-func pausedHolder(lease time.Duration) func(context.Context, *bench) {
+// oddLease gives a lease a part of a second, which a lock may lose when it counts whole seconds, and pauses the holder.
+func oddLease(lease time.Duration) func(context.Context, *bench) {
 	return func(ctx context.Context, b *bench) {
 		whole := (b.lease - ownLease).Truncate(time.Second) // of a slow machine
 		b.lease = whole + lease
 		a, other, h := b.twoCopies(ctx)
-		a.Pause()
-		next, err := other.settle(ctx, key)
-		switch {
-		case err == nil:
-			if early := h.Asked.Add(b.lease).Sub(next.Granted); early > b.lease/50 {
-				b.violates(other.Name, "was granted the key %s before a lease of %s was over", early.Round(time.Millisecond), b.lease)
-			}
-			b.Measure(other.Name, time.Since(h.Granted).Milliseconds(), untilFree)
-			a.Kill()
-		case errors.Is(err, clients.ErrRefused):
-			a.Kill()
-			b.freed(ctx, other, "its holder's end")
-		default:
-			b.Must(err)
+		b.outlivesPause(ctx, a, other, h.Asked)
+	}
+}
+
+// extendedPause pauses the holder after an extension in the middle of the lease.
+func extendedPause(ctx context.Context, b *bench) {
+	a, other, h := b.twoCopies(ctx)
+	pause(ctx, b.lease/2)
+	asked := time.Now()
+	b.extend(ctx, h)
+	b.outlivesPause(ctx, a, other, asked)
+}
+
+// outlivesPause pauses the holder, which renews nothing then, and lets B wait for the key. It must not be granted before a lease after asked
+// is over, and must be soon then. A lock that its connection keeps is free when the holder has died.
+func (b *bench) outlivesPause(ctx context.Context, a, other *process, asked time.Time) {
+	a.Pause()
+	next, err := other.settle(ctx, key)
+	a.Kill()
+	switch {
+	case errors.Is(err, clients.ErrRefused):
+		b.freed(ctx, other, "its holder's end")
+	case err != nil:
+		b.Must(err)
+	default:
+		b.Measure(other.Name, time.Since(asked).Milliseconds(), untilFree)
+		if early := asked.Add(b.lease).Sub(next.Granted); early > b.lease/50 {
+			b.violates(other.Name, "was granted the key %s before a lease of %s was over", early.Round(time.Millisecond), b.lease)
 		}
 	}
 }

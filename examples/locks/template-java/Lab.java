@@ -62,7 +62,7 @@ public final class Lab {
     Map<String, Object> claimed = new HashMap<>();
     for (String claim : claims) claimed.put(claim, true);
     serve(name, "redis", claimed, (servers, lease) -> {
-      SimpleLock lock = open.apply(new Redis(servers.get(0)));
+      SimpleLock lock = open.apply(new Redis(servers.get(0), (int) lease / 4));
       return (key, waitMs, leaseMs) -> {
         String owner = UUID.randomUUID().toString();
         long asked, end = System.nanoTime() + waitMs * 1_000_000;
@@ -342,14 +342,14 @@ public final class Lab {
 
   /** One connection. A lost connection is opened again for the next command; no command is sent twice. */
   public static final class Redis {
-    private static final int TIMEOUT_MS = 1000;
-
     private final String host;
     private final int port;
+    private final int timeoutMs; // for the reply to a command
     private Socket socket;
     private InputStream in;
 
-    Redis(String address) {
+    Redis(String address, int timeoutMs) {
+      this.timeoutMs = timeoutMs;
       host = address.substring(0, address.lastIndexOf(':'));
       port = Integer.parseInt(address.substring(host.length() + 1));
     }
@@ -382,8 +382,8 @@ public final class Lab {
 
     private void connect() throws IOException {
       socket = new Socket();
-      socket.connect(new InetSocketAddress(host, port), TIMEOUT_MS);
-      socket.setSoTimeout(TIMEOUT_MS);
+      socket.connect(new InetSocketAddress(host, port), timeoutMs);
+      socket.setSoTimeout(timeoutMs);
       socket.setTcpNoDelay(true);
       in = new BufferedInputStream(socket.getInputStream());
     }

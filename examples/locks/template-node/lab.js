@@ -59,8 +59,8 @@ function serve(open, { name, store = "redis", ...claims }) {
 
 // attempts serves a class with acquire, release and renew, as mylock.js has them. It polls every 20 ms, and renews when that is claimed.
 function attempts(LockClass, claims) {
-  const open = (servers) => {
-    const lock = new LockClass(connect(servers[0]));
+  const open = (servers, leaseMs) => {
+    const lock = new LockClass(connect(servers[0], leaseMs / 4));
     return async (key, waitMs, leaseMs) => {
       const [end, owner] = [Date.now() + waitMs, crypto.randomUUID()];
       let [token, asked] = [null, 0];
@@ -104,7 +104,7 @@ async function keep(grant, leaseMs, tells) {
 }
 
 // connect returns a function that sends one command. A lost connection is opened again for the next command; no command is sent twice.
-function connect(addr) {
+function connect(addr, timeoutMs) {
   const [, host, port] = addr.match(/^(.*):(\d+)$/);
   let socket = null;
 
@@ -133,7 +133,7 @@ function connect(addr) {
   return (...words) =>
     new Promise((resolve, reject) => {
       const conn = (socket = socket || open());
-      const late = setTimeout(() => conn.fail(new Error("the server has not answered within 1 s")), 1000);
+      const late = setTimeout(() => conn.fail(new Error(`the server has not answered within ${timeoutMs} ms`)), timeoutMs);
       conn.waiting.push((value) => {
         clearTimeout(late);
         value instanceof Error ? reject(value) : resolve(value);

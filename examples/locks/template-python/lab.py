@@ -113,7 +113,7 @@ def attempts(lock_class, name, **claims):
     """Serves a class with acquire, release and renew, as mylock.py has them. It polls every 20 ms, and renews when that is claimed."""
 
     def open(servers, lease_ms):
-        lock = lock_class(Redis(servers[0]))
+        lock = lock_class(Redis(servers[0], lease_ms / 4000))
 
         def acquire(key, wait_ms, lease_ms):
             end, grant = time.monotonic() + wait_ms / 1000, Attempt(lock, key, uuid.uuid4().hex, lease_ms)
@@ -133,17 +133,17 @@ def attempts(lock_class, name, **claims):
 
 
 class Redis:
-    """One connection. A lost connection is opened again for the next command; no command is sent twice."""
+    """One connection. A reply must come within timeout seconds. A lost connection is opened again for the next command; no command is sent twice."""
 
-    def __init__(self, addr):
-        self.addr, self.sock, self.mutex = addr, None, threading.Lock()
+    def __init__(self, addr, timeout):
+        self.addr, self.timeout, self.sock, self.mutex = addr, timeout, None, threading.Lock()
 
     def __call__(self, *words):
         with self.mutex:
             try:
                 if self.sock is None:
                     host, port = self.addr.rsplit(":", 1)
-                    self.sock = socket.create_connection((host, int(port)), timeout=1)
+                    self.sock = socket.create_connection((host, int(port)), timeout=self.timeout)
                     self.reader = self.sock.makefile("rb")
                 parts = [str(w).encode() for w in words]
                 self.sock.sendall(b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%s\r\n" % (len(p), p) for p in parts))

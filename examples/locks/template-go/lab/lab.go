@@ -28,7 +28,7 @@ func Serve(claims protocol.Claims, open func(*redis.Client) Lock) {
 	claims.Store = protocol.Redis
 	err := protocol.Serve(os.Stdin, os.Stdout, claims, func(start protocol.Request) (protocol.Lock, error) {
 		// One command is sent once: a repeated SETNX would find the key of the first one.
-		lock := open(redis.NewClient(&redis.Options{Addr: start.Servers[0], MaxRetries: -1, ReadTimeout: time.Second}))
+		lock := open(redis.NewClient(&redis.Options{Addr: start.Servers[0], MaxRetries: -1, ReadTimeout: start.Lease() / 4}))
 		return func(ctx context.Context, r protocol.Request) (protocol.Held, error) {
 			g := grant{Lock: lock, claims: claims, key: r.Key, owner: rand.Text(), lease: r.Lease()}
 			return g.acquire(ctx, r.WaitMS > 0)
