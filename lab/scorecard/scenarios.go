@@ -92,8 +92,8 @@ func extendedPause(ctx context.Context, b *bench) {
 	b.outlivesPause(ctx, a, other, asked)
 }
 
-// outlivesPause pauses the holder, which renews nothing then, and lets B wait for the key. It must not be granted before a lease after asked
-// is over, and must be soon then. A lock that its connection keeps is free when the holder has died.
+// outlivesPause pauses the holder, which renews nothing then, and lets B wait for the key. It must not be granted it before the lease that
+// was asked for is over, and must be soon then. A lock that its connection keeps is free when the holder has died.
 func (b *bench) outlivesPause(ctx context.Context, a, other *process, asked time.Time) {
 	a.Pause()
 	next, err := other.settle(ctx, key)
