@@ -91,9 +91,12 @@ func greet(
 	return d, *hello.Claims, nil
 }
 
-// Hello waits for the hello of a program that was just started, and ends the program.
-func Hello(ctx context.Context, running *servers.Dialogue) (protocol.Claims, error) {
+// Hello waits for the hello of a program that was just started, looks at its process, and ends it.
+func Hello(ctx context.Context, running *servers.Dialogue, look func(pid int)) (protocol.Claims, error) {
 	d, claims, err := greet(ctx, running, speaker{name: "A"}, nil, Starting)
+	if err == nil {
+		look(running.PID())
+	}
 	if ended := d.kill(); err == nil {
 		err = ended
 	}

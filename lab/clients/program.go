@@ -78,6 +78,9 @@ func (p *Program) EndedItself() (at time.Duration, how error) {
 // Stderr is the last twenty lines that the program has written there.
 func (p *Program) Stderr() []string { return p.running.LastLines(20) }
 
+// PID is the id of the process.
+func (p *Program) PID() int { return p.running.PID() }
+
 // String names the process.
 func (p *Program) String() string { return fmt.Sprintf("%s, process %d", p.Name, p.running.PID()) }
 

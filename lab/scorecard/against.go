@@ -73,7 +73,7 @@ func (c *Scorecard) index(id string) int {
 
 // trend is what it means that a row was in one state and is in another.
 func trend(before, now State) Trend {
-	good := func(s State) bool { return s == Holds || s == OnlyMeasured }
+	good := func(s State) bool { return s == Holds }
 	switch {
 	case before == "":
 		return New

@@ -28,9 +28,8 @@ func TestWhatBecameWorse(t *testing.T) {
 		{scorecard.Holds, scorecard.NotTried}: scorecard.Worse, {scorecard.Holds, scorecard.NotClaimed}: scorecard.Worse,
 		{scorecard.Violated, scorecard.NotClaimed}: scorecard.Worse, {scorecard.Inconclusive, scorecard.Violated}: scorecard.Worse,
 		{scorecard.NotTried, scorecard.Violated}: scorecard.Worse, {scorecard.NotClaimed, scorecard.Violated}: scorecard.Worse,
-		{scorecard.OnlyMeasured, scorecard.Inconclusive}: scorecard.Worse,
-		{scorecard.Violated, scorecard.Holds}:            scorecard.Better, {scorecard.Inconclusive, scorecard.Holds}: scorecard.Better,
-		{scorecard.NotClaimed, scorecard.Holds}: scorecard.Better, {scorecard.NotTried, scorecard.OnlyMeasured}: scorecard.Better,
+		{scorecard.Violated, scorecard.Holds}: scorecard.Better, {scorecard.Inconclusive, scorecard.Holds}: scorecard.Better,
+		{scorecard.NotClaimed, scorecard.Holds}: scorecard.Better, {scorecard.NotTried, scorecard.Holds}: scorecard.Better,
 		{scorecard.Violated, scorecard.Inconclusive}: scorecard.Unclear, {scorecard.NotClaimed, scorecard.Inconclusive}: scorecard.Unclear,
 		{scorecard.Holds, scorecard.Holds}: "", {scorecard.Violated, scorecard.Violated}: "",
 	} {

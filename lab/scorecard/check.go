@@ -73,6 +73,7 @@ func (c *Checked) Claimed() (made, others []string) {
 		{"tells_loss", c.Claims.Tells},
 		{"extends", c.Claims.Extends},
 		{"waits_by_message", c.Claims.Messages},
+		{"waits_for_replica", c.Claims.Replica},
 	} {
 		if claim.made {
 			made = append(made, claim.name)

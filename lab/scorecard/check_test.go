@@ -54,7 +54,7 @@ func TestASoundProgramPassesTheCheck(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	made, others := c.Claimed()
-	if strings.Join(made, " ") != "renews tokens tells_loss extends" || strings.Join(others, " ") != "waits_by_message" {
+	if strings.Join(made, " ") != "renews tokens tells_loss extends" || strings.Join(others, " ") != "waits_by_message waits_for_replica" {
 		t.Errorf("claimed %v, and not %v", made, others)
 	}
 }

@@ -19,7 +19,7 @@ type parts struct {
 }
 
 func soundParts() parts {
-	return parts{keyOf: func(key string) string { return key }, renewals: 40, renewal: runs(renewScript), free: freeOwn}
+	return parts{keyOf: func(key string) string { return key }, renewals: 12, renewal: runs(renewScript), free: freeOwn}
 }
 
 func runs(script *redis.Script) func(ctx context.Context, c redis.Cmdable, key, owner string, lease int64) (int, error) {
@@ -87,6 +87,17 @@ var defects = map[string]func(*mutantLock){
 		}
 	},
 
+	"releases by prefix": func(m *mutantLock) {
+		m.free = func(ctx context.Context, c redis.Cmdable, key, owner string) (int, error) {
+			freed, err := freeOwn(ctx, c, key, owner)
+			if freed == 1 {
+				keys, _ := c.Keys(ctx, key+"*").Result()
+				c.Del(ctx, append(keys, "none")...)
+			}
+			return freed, err
+		}
+	},
+	"cleans up": func(m *mutantLock) { m.FlushAll(context.Background()) }, // when it starts
 	"two steps": func(m *mutantLock) {
 		m.free = func(ctx context.Context, c redis.Cmdable, key, owner string) (int, error) {
 			holder, err := c.Get(ctx, key).Result()

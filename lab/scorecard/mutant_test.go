@@ -32,7 +32,7 @@ func serveMutant(name string) {
 	}
 	err := protocol.Serve(os.Stdin, os.Stdout, claims, func(start protocol.Request) (protocol.Lock, error) {
 		timeout := start.Lease() / 2
-		if mutant == "patient client" {
+		if strings.HasPrefix(mutant, "patient client") {
 			timeout = time.Hour
 		}
 		m := &mutantLock{mutant: mutant, unrenewed: unrenewed, parts: soundParts(), Client: redis.NewClient(&redis.Options{
@@ -105,6 +105,9 @@ func (m *mutantLock) acquire(ctx context.Context, r protocol.Request) (protocol.
 			time.Sleep(r.Wait() - time.Since(asked)) // it has missed a message
 			return protocol.Held{}, protocol.ErrRefused
 		case time.Since(asked) >= r.Wait() || m.mutant == "hasty":
+			if m.mutant == "frees siblings" && r.WaitMS > 0 && m.holdsIn(r.Key) {
+				m.Del(context.Background(), r.Key)
+			}
 			if m.mutant == "sticky" && r.WaitMS > 0 {
 				go func() { // it wants the key, and forgets it
 					for range 200 {
@@ -117,7 +120,7 @@ func (m *mutantLock) acquire(ctx context.Context, r protocol.Request) (protocol.
 			}
 			return protocol.Held{}, protocol.ErrRefused
 		}
-		time.Sleep(2 * time.Millisecond)
+		time.Sleep(5 * time.Millisecond)
 	}
 }
 
@@ -197,6 +200,10 @@ func (m *mutantLock) hold(r protocol.Request, owner string, token uint64, asked 
 			lost <- "it is gone"
 		}
 		<-ctx.Done()
+		if m.mutant == "tells late" { // of a lock that it has released
+			time.Sleep(r.Lease() / 3)
+			lost <- "it is gone"
+		}
 	}()
 	release := func(ctx context.Context) error { return m.end(ctx, r.Key, owner, cancel) }
 	until := r.Lease() - time.Since(asked)
@@ -207,7 +214,11 @@ func (m *mutantLock) hold(r protocol.Request, owner string, token uint64, asked 
 		if m.mutant == "extends nothing" {
 			return protocol.ErrNotHeld
 		}
-		extended, err := renewScript.Run(ctx, m, []string{r.Key}, owner, m.lease(r)).Int()
+		lease := m.lease(r)
+		if m.mutant == "half an extension" {
+			lease /= 2
+		}
+		extended, err := renewScript.Run(ctx, m, []string{r.Key}, owner, lease).Int()
 		if m.mutant == "slow" {
 			time.Sleep(r.Lease() / 3)
 		}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -24,10 +25,10 @@ type process struct {
 	named string // how its packets name the key
 }
 
-// start starts a copy of the program, and connects it.
-func (b *bench) start(ctx context.Context, name string) *process {
+// start starts a copy of the program, behind the words of a command that starts it, and connects it.
+func (b *bench) start(ctx context.Context, name string, command ...string) *process {
 	copied, claims, err := clients.Launch(ctx, b.Trial, name, func(process string) (*servers.Dialogue, error) {
-		return b.Stack.Program(process, b.program.Argv...)
+		return b.Stack.Program(process, slices.Concat(command, b.program.Argv)...)
 	})
 	if err == nil {
 		err = b.program.sameAs(claims)

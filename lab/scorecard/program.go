@@ -26,7 +26,8 @@ type Program struct {
 	Argv   []string
 	Claims protocol.Claims
 
-	run *tryRun
+	fixedClock string // why its clock cannot be changed; empty: it can
+	run        *tryRun
 }
 
 // tryRun is a run of rows on a program.
@@ -48,7 +49,7 @@ func Ask(ctx context.Context, argv []string) (p Program, err error) {
 	if err != nil {
 		return p, startError(argv[0], err)
 	}
-	p.Claims, err = clients.Hello(ctx, w)
+	p.Claims, err = clients.Hello(ctx, w, func(pid int) { p.fixedClock = clockOf(pid) })
 	switch {
 	case err == nil, ctx.Err() != nil:
 		return p, err

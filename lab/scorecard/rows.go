@@ -13,15 +13,15 @@ import (
 
 // Row is one thing that is tried.
 type Row struct {
-	ID       string
-	Title    string
-	Promise  string         // that holds or is violated
-	Matters  string         // why a user should care
-	Claim    Claim          // without it the row is not claimed; zero: every lock must keep the promise
-	Alone    bool           // it measures, or it needs the whole machine
-	Measures bool           // it judges nothing
-	Shows    []lab.Quantity // its measurements in the scorecard; the page has all of them
-	tries    []attempt
+	ID      string
+	Title   string
+	Promise string         // that holds or is violated
+	Matters string         // why a user should care
+	Claim   Claim          // without it the row is not claimed; zero: every lock must keep the promise
+	Alone   bool           // it measures, or it needs the whole machine
+	Shows   []lab.Quantity // its measurements in the scorecard; the page has all of them
+	clocks  bool           // it changes the clock of a process
+	tries   []attempt
 }
 
 // Claim is what a program must say of its lock before a row is tried.
@@ -246,10 +246,10 @@ var rows = []Row{
 		tries:   []attempt{control("one process", fairness(1)), {name: "four processes", run: fairness(copies)}},
 	},
 	{
-		ID: "T15-cost", Title: "cost of a section", Alone: true, Measures: true,
+		ID: "T15-burst", Title: "a burst, and what a section costs", Alone: true,
 		Promise: "No update is lost in a burst of 666 requests. Otherwise the lab only measures: commands and packets per section, and " +
 			"the burst beside a queue in one process. Commands inside a script count. A packet is what the proxy reads at a time.",
-		Matters: "Polling costs the server commands, and waiting by messages costs fewer.",
+		Matters: "Hundreds of waiters use up pools that four do not. Polling costs the server commands, and waiting by messages costs fewer.",
 		Shows:   []lab.Quantity{sectionsDone, commandsEach, packetsEach, sectionTook, handOver},
 		tries: []attempt{
 			control("one process", cost(1, 1, costSections)).overProxies(),
@@ -356,12 +356,24 @@ var rows = []Row{
 			control("the replicas are connected", unreplicated(false)), fault("the replicas are cut off before A asks", unreplicated(true)),
 		},
 	},
+	{
+		ID: "T27-clocks", Title: "clocks differ", clocks: true,
+		Promise: "While the clock of one process is five minutes ahead, nobody is granted a key that another process holds, and a dead " +
+			"holder's key becomes free within two leases and two seconds.",
+		Matters: "A client that compares its own time with that of another client takes a lock that is held, or waits for one that is not.",
+		Shows:   []lab.Quantity{untilFree},
+		tries: []attempt{
+			control("equal clocks", clocks(false, false)),
+			fault("the waiter's clock is ahead", clocks(false, true)),
+			fault("the holder's clock is ahead", clocks(true, false)),
+		},
+	},
 }
 
 // Experiments try p on those rows that it claims.
 func (p Program) Experiments(rows []Row) (all []lab.Experiment) {
 	for _, r := range rows {
-		if r.untried(p.Claims) == "" {
+		if r.untried(p) == "" {
 			all = append(all, r.of(p))
 		}
 	}
@@ -369,11 +381,13 @@ func (p Program) Experiments(rows []Row) (all []lab.Experiment) {
 }
 
 // untried says why a row is not tried on a program; empty: it is.
-func (r Row) untried(claims protocol.Claims) string {
+func (r Row) untried(p Program) string {
 	switch {
-	case !r.Claim.claimed(claims):
+	case !r.Claim.claimed(p.Claims):
 		return "the hello does not claim " + r.Claim.Name
-	case len(r.attempts(claims)) < 2: // a control alone shows nothing
+	case r.clocks && p.fixedClock != "":
+		return p.fixedClock
+	case len(r.attempts(p.Claims)) < 2: // a control alone shows nothing
 		return "the lab cannot break single connections on this store"
 	}
 	return ""

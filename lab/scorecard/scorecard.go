@@ -24,11 +24,10 @@ const (
 	Inconclusive State = "inconclusive"
 	NotClaimed   State = "not claimed"
 	NotTried     State = "not tried" // the run was stopped before its end
-	OnlyMeasured State = "measured"  // the row judges nothing
 )
 
 // States are all of them, in the order of the summary.
-var States = []State{Holds, Violated, Inconclusive, NotTried, NotClaimed, OnlyMeasured}
+var States = []State{Holds, Violated, Inconclusive, NotTried, NotClaimed}
 
 // Count is how many rows came to a state.
 func (c *Scorecard) Count(of State) (n int) {
@@ -116,7 +115,7 @@ func Run(ctx context.Context, p Program, rows []Row, parallel int, o lab.Options
 	for _, r := range rows {
 		i := slices.IndexFunc(runs, func(run lab.Result) bool { return run.Experiment.ID == r.ID })
 		if i < 0 {
-			card.Rows = append(card.Rows, Score{ID: r.ID, Title: r.Title, State: NotClaimed, Why: r.untried(p.Claims)})
+			card.Rows = append(card.Rows, Score{ID: r.ID, Title: r.Title, State: NotClaimed, Why: r.untried(p)})
 			continue
 		}
 		card.Rows = append(card.Rows, ScoreOf(runs[i].Saved, rows))
@@ -166,8 +165,6 @@ func ScoreOf(s lab.Saved, rows []Row) Score {
 		state, why, measures = NotTried, "", nil
 	case state == "":
 		state = Inconclusive
-	case state == Holds && row.Measures:
-		state = OnlyMeasured
 	}
 	said := ""
 	if state == Violated || state == Inconclusive {

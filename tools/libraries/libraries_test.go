@@ -138,7 +138,7 @@ func TestRowsThatNoLockClaims(t *testing.T) {
 		t.Errorf("no lock claims T25:\n%s", table)
 	}
 	table := scoreTable([]result{redis, sentinel})
-	for _, line := range []string{"| T25 |", "| no |\n", "| holds |\n"} {
+	for _, line := range []string{"| T25 | T27 |", "| no | holds |\n", "| holds | holds |\n"} {
 		if !strings.Contains(table, line) {
 			t.Errorf("no %q in\n%s", line, table)
 		}

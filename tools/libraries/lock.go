@@ -218,7 +218,7 @@ func (l Lock) save(ctx context.Context, rows []string) error {
 			r.Take(newer)
 		}
 		for _, row := range newer.Rows {
-			if row.State == scorecard.Inconclusive && !measures(row.ID) {
+			if row.State == scorecard.Inconclusive {
 				rows = append(rows, row.ID)
 			}
 		}

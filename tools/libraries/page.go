@@ -81,14 +81,9 @@ func rowTable(all []result) string {
 	return marked.Table(3, []string{"row", "promise", "claimed as"}, rows)
 }
 
-// judging are the rows but the one that only measures.
-func judging() []scorecard.Row {
-	return slices.DeleteFunc(scorecard.Rows(), func(row scorecard.Row) bool { return row.Measures })
-}
-
-// claimed are those of them that some lock claims.
+// claimed are the rows that some lock claims.
 func claimed(all []result) []scorecard.Row {
-	return slices.DeleteFunc(judging(), func(row scorecard.Row) bool {
+	return slices.DeleteFunc(scorecard.Rows(), func(row scorecard.Row) bool {
 		return !slices.ContainsFunc(all, func(r result) bool { return r.claims(row) })
 	})
 }
@@ -96,10 +91,6 @@ func claimed(all []result) []scorecard.Row {
 // claims reports whether a lock claims a row, which may be newer than its scorecard.
 func (r result) claims(row scorecard.Row) bool {
 	return row.Claim.Made == nil || row.Claim.Made(r.Claims)
-}
-
-func measures(id string) bool {
-	return !slices.ContainsFunc(judging(), func(row scorecard.Row) bool { return row.ID == id })
 }
 
 // scoreTable has a line for each lock, with a cell for each row.
@@ -147,7 +138,7 @@ func violationTable(all []result) string {
 	var rows [][]string
 	for _, r := range all {
 		for _, score := range r.Rows {
-			if score.State != scorecard.Violated && score.State != scorecard.Inconclusive || measures(score.ID) {
+			if score.State != scorecard.Violated && score.State != scorecard.Inconclusive {
 				continue
 			}
 			number, documented := lab.Number(score.ID), "-"
@@ -191,7 +182,7 @@ func costTable(all []result) string {
 	const packets, burst = "packets per section", "burst of 666 requests"
 	var rows [][]string
 	for _, r := range all {
-		score := r.score("T15-cost")
+		score := r.score("T15-burst")
 		measured := func(name, variant string) string {
 			for _, m := range score.Measures {
 				if m.Name == name && m.Variant == variant {

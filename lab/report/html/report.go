@@ -44,7 +44,6 @@ func Lab(w io.Writer, folder string, runs []lab.Saved) error {
 // toneOf is the tone of the state of a row.
 var toneOf = map[scorecard.State]outcome.Tone{
 	scorecard.Violated: outcome.Alarm, scorecard.Inconclusive: outcome.Unclear, scorecard.Holds: outcome.Good,
-	scorecard.OnlyMeasured: outcome.Neutral,
 }
 
 // Tried writes the scorecard of a program that was tried: violated promises first, with its timelines.

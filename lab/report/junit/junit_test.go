@@ -23,7 +23,7 @@ func TestWrite(t *testing.T) {
 	violated.Variants = []lab.VariantJudgement{{
 		Name: "the fault", Verdict: lab.Unexpected, Evidence: []history.Event{{Timeline: "A", Kind: history.Note, Text: "seen"}},
 	}}
-	cost := row("T15-e", scorecard.OnlyMeasured, "")
+	cost := row("T15-e", scorecard.Holds, "")
 	cost.Measures = []lab.Measured{{Quantity: lab.Count.Of("commands"), Variant: "alone", Values: []int64{7}}}
 	var text strings.Builder
 	err := Write(&text, &scorecard.Scorecard{
