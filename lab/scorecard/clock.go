@@ -31,7 +31,7 @@ func clockOf(pid int) (fixed string) {
 	if err != nil {
 		return "the lab changes the clock of a process on Linux only"
 	}
-	defer program.Close()
+	defer func() { _ = program.Close() }()
 	_, notGo := buildinfo.ReadFile(exe)
 	dynamic := slices.ContainsFunc(program.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP })
 	switch _, noCompiler := exec.LookPath("cc"); {

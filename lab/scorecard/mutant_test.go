@@ -105,22 +105,27 @@ func (m *mutantLock) acquire(ctx context.Context, r protocol.Request) (protocol.
 			time.Sleep(r.Wait() - time.Since(asked)) // it has missed a message
 			return protocol.Held{}, protocol.ErrRefused
 		case time.Since(asked) >= r.Wait() || m.mutant == "hasty":
-			if m.mutant == "frees siblings" && r.WaitMS > 0 && m.holdsIn(r.Key) {
-				m.Del(context.Background(), r.Key)
-			}
-			if m.mutant == "sticky" && r.WaitMS > 0 {
-				go func() { // it wants the key, and forgets it
-					for range 200 {
-						if token, _ := m.try(r, owner); token > 0 {
-							return
-						}
-						time.Sleep(time.Millisecond)
-					}
-				}()
-			}
+			m.leave(r, owner)
 			return protocol.Held{}, protocol.ErrRefused
 		}
 		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// leave ends a wait, and leaves something behind when that is its defect.
+func (m *mutantLock) leave(r protocol.Request, owner string) {
+	switch {
+	case m.mutant == "frees siblings" && r.WaitMS > 0 && m.holdsIn(r.Key):
+		m.Del(context.Background(), r.Key)
+	case m.mutant == "sticky" && r.WaitMS > 0:
+		go func() { // it wants the key, and forgets it
+			for range 200 {
+				if token, _ := m.try(r, owner); token > 0 {
+					return
+				}
+				time.Sleep(time.Millisecond)
+			}
+		}()
 	}
 }
 
