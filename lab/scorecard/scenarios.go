@@ -249,6 +249,7 @@ func cutHolder(fault int) func(context.Context, *bench) {
 			pause(ctx, b.part(outage))
 			a.mend()
 		case mute:
+			pause(ctx, b.lease/2) // a renewal has opened its connection
 			a.forget()
 		}
 		b.intruder(ctx, other, r, h, wait)
