@@ -18,6 +18,7 @@ import (
 // the tests, which take minutes.
 type tryFiles struct {
 	junit, log *os.File // nil: the flag is not set
+	reported   bool     // junit is written
 	transcript *clients.Transcript
 	earlier    *scorecard.Scorecard
 }
@@ -59,10 +60,11 @@ func (f *tryFiles) writeJUnit(card *scorecard.Scorecard) error {
 	if f.junit == nil {
 		return nil
 	}
+	f.reported = true
 	return junit.Write(f.junit, card)
 }
 
-// close writes what is left of the transcript, and closes the files.
+// close writes what is left of the transcript, and closes the files. A report that was not written is removed: readers refuse an empty one.
 func (f *tryFiles) close() (err error) {
 	if f.transcript != nil {
 		err = f.transcript.Flush()
@@ -71,6 +73,9 @@ func (f *tryFiles) close() (err error) {
 		if file != nil {
 			err = errors.Join(err, file.Close())
 		}
+	}
+	if f.junit != nil && !f.reported {
+		err = errors.Join(err, os.Remove(f.junit.Name()))
 	}
 	return err
 }

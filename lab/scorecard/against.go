@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"locklab/lab"
@@ -55,7 +56,7 @@ func (c *Scorecard) Against(earlier *Scorecard) (changes []Change) {
 			before = earlier.Rows[i].State
 		}
 		if before != now.State {
-			changes = append(changes, Change{now.ID, now.Title, before, now.State, trend(before, now.State), now.Why})
+			changes = append(changes, Change{now.ID, now.Title, before, now.State, trend(before, now), now.Why})
 		}
 	}
 	for _, before := range earlier.Rows {
@@ -71,15 +72,15 @@ func (c *Scorecard) index(id string) int {
 	return slices.IndexFunc(c.Rows, func(r Score) bool { return lab.Number(r.ID) == lab.Number(id) })
 }
 
-// trend is what it means that a row was in one state and is in another.
-func trend(before, now State) Trend {
-	good := func(s State) bool { return s == Holds }
+// trend is what it means that a row was in one state and is in another. What this run or this machine could not try is unclear.
+func trend(before State, now Score) Trend {
 	switch {
 	case before == "":
 		return New
-	case now == Violated, now == NotClaimed, good(before) && !good(now):
+	case now.State == Violated, now.State == NotClaimed && strings.HasPrefix(now.Why, unclaimed),
+		now.State == Inconclusive && before == Holds:
 		return Worse
-	case good(now):
+	case now.State == Holds:
 		return Better
 	}
 	return Unclear

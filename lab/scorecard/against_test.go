@@ -14,7 +14,11 @@ func cardOf(name string, at time.Time, states map[string]scorecard.State) *score
 	c := &scorecard.Scorecard{Name: name, Ended: at}
 	for _, row := range scorecard.Rows() {
 		if state, has := states[row.ID[:3]]; has {
-			c.Rows = append(c.Rows, scorecard.Score{ID: row.ID, Title: row.Title, State: state})
+			score := scorecard.Score{ID: row.ID, Title: row.Title, State: state}
+			if state == scorecard.NotClaimed {
+				score.Why = "the hello does not claim " + row.Claim.Name
+			}
+			c.Rows = append(c.Rows, score)
 		}
 	}
 	return c
@@ -25,7 +29,7 @@ func TestWhatBecameWorse(t *testing.T) {
 	t.Parallel()
 	for change, want := range map[[2]scorecard.State]scorecard.Trend{
 		{scorecard.Holds, scorecard.Violated}: scorecard.Worse, {scorecard.Holds, scorecard.Inconclusive}: scorecard.Worse,
-		{scorecard.Holds, scorecard.NotTried}: scorecard.Worse, {scorecard.Holds, scorecard.NotClaimed}: scorecard.Worse,
+		{scorecard.Holds, scorecard.NotTried}: scorecard.Unclear, {scorecard.Holds, scorecard.NotClaimed}: scorecard.Worse,
 		{scorecard.Violated, scorecard.NotClaimed}: scorecard.Worse, {scorecard.Inconclusive, scorecard.Violated}: scorecard.Worse,
 		{scorecard.NotTried, scorecard.Violated}: scorecard.Worse, {scorecard.NotClaimed, scorecard.Violated}: scorecard.Worse,
 		{scorecard.Violated, scorecard.Holds}: scorecard.Better, {scorecard.Inconclusive, scorecard.Holds}: scorecard.Better,

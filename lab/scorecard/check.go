@@ -43,7 +43,7 @@ func Check(ctx context.Context, argv []string, o lab.Options) (*Checked, error) 
 	o.Once = true
 	run := lab.Run(ctx, lab.Experiment{
 		ID: "check", Check: check, Schedule: lab.Schedule{Trials: 1},
-		Variants: []lab.Variant{{Name: "no fault", Run: func(ctx context.Context, t *lab.Trial) { c.play(ctx, t) }}},
+		Variants: []lab.Variant{{Name: "no fault", Run: func(ctx context.Context, t *lab.Trial) { c.play(ctx, t, o) }}},
 	}, o)
 	if ctx.Err() != nil {
 		return c, ctx.Err()
@@ -64,21 +64,11 @@ func Check(ctx context.Context, argv []string, o lab.Options) (*Checked, error) 
 
 // Claimed are the claims that the hello makes, and those that it does not: tests that need one of them are skipped.
 func (c *Checked) Claimed() (made, others []string) {
-	for _, claim := range []struct {
-		name string
-		made bool
-	}{
-		{"renews", c.Claims.Renews},
-		{"tokens", c.Claims.Tokens},
-		{"tells_loss", c.Claims.Tells},
-		{"extends", c.Claims.Extends},
-		{"waits_by_message", c.Claims.Messages},
-		{"waits_for_replica", c.Claims.Replica},
-	} {
-		if claim.made {
-			made = append(made, claim.name)
+	for _, claim := range []Claim{renews, tokens, tellsLoss, extends, messages, replica} {
+		if claim.Made(c.Claims) {
+			made = append(made, claim.Name)
 		} else {
-			others = append(others, claim.name)
+			others = append(others, claim.Name)
 		}
 	}
 	if c.Claims.LeaseMS > 0 {
@@ -97,14 +87,14 @@ func (c *Checked) step(name, mend string, do func() error) {
 }
 
 // play says hello, starts the servers that the program names, and plays a grant from its acquire to its release.
-func (c *Checked) play(ctx context.Context, t *lab.Trial) {
+func (c *Checked) play(ctx context.Context, t *lab.Trial, o lab.Options) {
 	c.trial = t
 	var p *clients.Program
 	c.step("the program starts, and prints its hello", "Print the hello of docs/protocol.md first. Flush stdout after each line.",
 		func() (err error) { p, err = c.hello(ctx); return err })
 	defer func() { c.Stderr = p.Stderr() }()
 	program := Program{Argv: c.Program, Claims: c.Claims}
-	if c.unable = program.CannotRun(lab.Here()); c.unable != nil {
+	if c.unable = program.CannotRun(o); c.unable != nil {
 		return
 	}
 	c.Server = servers.ServerName(c.Claims.Store, t.Real)

@@ -62,8 +62,8 @@ func (b *bench) startAhead(ctx context.Context, name string) *process {
 	return p
 }
 
-// clocks lets A hold the key, and B wait for it. The clock of one of them is ahead. B is granted the key when A has died.
-func clocks(holderAhead, waiterAhead bool) func(context.Context, *bench) {
+// differentClocks lets A hold the key, and B wait for it. The clock of one of them is ahead. B is granted the key when A has died.
+func differentClocks(holderAhead, waiterAhead bool) func(context.Context, *bench) {
 	return func(ctx context.Context, b *bench) {
 		start := func(name string, ahead bool) *process {
 			if ahead {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"locklab/lab/clients"
 )
@@ -92,21 +91,12 @@ func (b *bench) mustStay(ctx context.Context, p *process, h *holder) {
 func busyKeys(ctx context.Context, b *bench) {
 	all, _ := b.warm(ctx, 3)
 	a, other, busy := all[0], all[1], all[2]
-	ends := make(chan struct{})
-	working := b.Go(func() {
-		for {
-			select {
-			case <-ends:
-				return
-			case <-time.After(b.lease / 10):
-				if h := busy.acquireKey(ctx, secondKey, b.lease/2); h != nil {
-					release(ctx, h)
-				}
-			}
+	stop := b.every(b.lease/10, func() {
+		if h := busy.acquireKey(ctx, secondKey, b.lease/2); h != nil {
+			release(ctx, h)
 		}
 	})
 	a.Kill()
 	b.freed(ctx, other, "its holder's end")
-	close(ends)
-	working()
+	stop()
 }

@@ -41,7 +41,7 @@ var (
 	untilToldOf    = lab.Milliseconds.Of("from the fault until the holder was told")
 	afterNextGrant = lab.Milliseconds.Of("from the next grant until the former holder was told")
 	handOver       = lab.Microseconds.Of("from a release to the next grant (median)")
-	slowestGrant   = lab.Microseconds.Of("from a release to the next grant, the longest of five")
+	slowGrant      = lab.Microseconds.Of("from a release to the next grant, the second longest of five")
 	packetsWaiting = lab.Count.Of("packets in half a lease of a copy that waits")
 )
 

@@ -178,7 +178,9 @@ func (p *process) hang() {
 func (p *process) forget() {
 	p.Hit = true
 	for _, w := range p.wires {
-		p.Fault(p.Name, "connections forgotten", fmt.Sprintf("the proxy drops what %d connections carry, and tells nobody", w.DropExisting()))
+		if n := w.DropExisting(); n > 0 {
+			p.Fault(p.Name, "connections forgotten", fmt.Sprintf("the proxy drops what %d connections carry, and tells nobody", n))
+		}
 	}
 }
 
@@ -190,6 +192,7 @@ func (p *process) names(request faultproxy.Chunk) bool {
 // holdBack keeps back what a copy sends to each of its servers, after so many packets that match accepts, until pass. held is closed when
 // there was such a packet.
 func (p *process) holdBack(packets int, match func(faultproxy.Chunk) bool) (held <-chan struct{}, pass func()) {
+	p.Hit = true
 	return p.hold(func(w *servers.Proxy) (<-chan struct{}, func()) {
 		n := 0
 		return w.Hold(func(c faultproxy.Chunk) bool {

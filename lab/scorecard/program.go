@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -97,10 +98,7 @@ type bench struct {
 // scenario makes a scenario of the engine from one of a bench. crashed is that of its row.
 func (p Program) scenario(crashed *atomic.Bool, act func(ctx context.Context, b *bench)) lab.Scenario {
 	return func(ctx context.Context, t *lab.Trial) {
-		b := &bench{Trial: t, program: p, lease: t.Scaled(ownLease), crashed: crashed}
-		if fixed := time.Duration(p.Claims.LeaseMS) * time.Millisecond; fixed > 0 {
-			b.lease = fixed
-		}
+		b := &bench{Trial: t, program: p, lease: p.leaseIn(t), crashed: crashed}
 		b.servers = clients.StartLock(ctx, t, p.Claims.Store)
 		defer b.findEnded()
 		act(ctx, b)
@@ -127,6 +125,26 @@ func (b *bench) findEnded() {
 		}
 		b.violates(p.Name, "%s, after a fault (%s)", how, fault)
 	}
+}
+
+// every does something again and again, beside what the trial does, until stop or the end of the trial.
+func (b *bench) every(interval time.Duration, do func()) (stop func()) {
+	ends := make(chan struct{})
+	wait := b.Go(func() {
+		tick := time.NewTicker(interval)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ends:
+				return
+			case <-tick.C:
+				do()
+			}
+		}
+	})
+	end := sync.OnceFunc(func() { close(ends) })
+	b.Cleanup(func() error { end(); return nil })
+	return func() { end(); wait() }
 }
 
 // part is a part of the lease.

@@ -10,8 +10,7 @@ import (
 	"locklab/lab/history"
 )
 
-// lateRelease lets A release a lock that its server has lost, and that B holds. A must be told. ZooKeeper's session goes on, and nobody
-// promises to notice that its node was deleted.
+// lateRelease lets A release a lock that its server has lost, and that B holds.
 func lateRelease(keysLost bool) func(context.Context, *bench) {
 	return func(ctx context.Context, b *bench) {
 		all, h := b.warm(ctx, 3)
@@ -25,8 +24,8 @@ func lateRelease(keysLost bool) func(context.Context, *bench) {
 		if keysLost {
 			wait = b.lease * 6 / 10 // a release in the background may come later than its answer
 		}
-		if keysLost && release(ctx, h) && b.program.Claims.Store != protocol.ZooKeeper {
-			b.violates(h.Name, `answered "released" to the release of a lock that it had lost, and that B holds`)
+		if keysLost {
+			b.mustNotRelease(ctx, h)
 		}
 		b.intruder(ctx, c, clients.NewResource(b.Trial, false), next, wait)
 	}
@@ -61,6 +60,23 @@ func (b *bench) lostBefore(release time.Duration) error {
 	return nil
 }
 
+// mustNotRelease lets a holder release a lock that it has lost. It must be told, unless the program says that a release of its lock does not.
+// ZooKeeper's session goes on, and nobody promises to notice that its node was deleted.
+func (b *bench) mustNotRelease(ctx context.Context, h *holder) {
+	claims := b.program.Claims
+	if release(ctx, h) && !claims.Silent && claims.Store != protocol.ZooKeeper {
+		b.violates(h.Name, `answered "released" to the release of a lock that it had lost`)
+	}
+}
+
+// freeRelease lets A release a lock that its server has lost, and that nobody holds.
+func freeRelease(ctx context.Context, b *bench) {
+	_, other, h := b.twoCopies(ctx)
+	b.loseKeys(ctx)
+	b.mustNotRelease(ctx, h)
+	b.freed(ctx, other, "its release")
+}
+
 // siblingRelease lets a caller of A release a lock that its server has lost, and that another caller of A holds. A lock that lets the
 // callers of a process wait for each other grants it only then.
 func siblingRelease(ctx context.Context, b *bench) {
@@ -74,8 +90,8 @@ func siblingRelease(ctx context.Context, b *bench) {
 	}
 }
 
-// slowRelease keeps a packet of A's release back, after so many, until the key is lost and B holds it. A release that has no such packet is
-// safe from that.
+// slowRelease keeps a packet of A's release back, after so many, until the key is lost and B holds it. A release that has no such packet, or
+// that keeps B out until it is over, as a transaction may, is safe from that.
 func slowRelease(packets int) func(context.Context, *bench) {
 	return func(ctx context.Context, b *bench) {
 		all, h := b.warm(ctx, 3)

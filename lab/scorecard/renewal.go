@@ -42,22 +42,12 @@ func extendedWork(leases int) func(context.Context, *bench) {
 	return func(ctx context.Context, b *bench) {
 		_, other, h := b.twoCopies(ctx)
 		b.extend(ctx, h)
-		ends := make(chan struct{})
-		wait := b.Go(func() {
-			for tick := time.NewTicker(b.lease / 4); leases > 0; {
-				select {
-				case <-ends:
-					tick.Stop()
-					return
-				case <-tick.C:
-					b.extend(ctx, h)
-				}
-			}
-		})
-		b.Cleanup(func() error { wait(); return nil })
+		stop := func() {}
+		if leases > 0 {
+			stop = b.every(b.lease/4, func() { b.extend(ctx, h) })
+		}
 		b.work(ctx, other, h, leases)
-		close(ends)
-		wait() // the release has the id of the last extension, and an answer names no request
+		stop() // the release has the id of the last extension, and an answer names no request
 		release(ctx, h)
 	}
 }
@@ -120,8 +110,8 @@ func manyKeys(loses bool) func(context.Context, *bench) {
 
 // Ends of a grant that was renewed.
 const (
-	released = iota // it is released
-	lost            // its server has lost it
+	grantReleased = iota
+	grantLost     // by its server
 )
 
 // staleRenewal lets B hold a key that A has renewed, and that A may still renew. C is granted it when B has released it, or has died, and
@@ -131,7 +121,7 @@ func staleRenewal(end int, killed bool) func(context.Context, *bench) {
 		all, h := b.warm(ctx, 3)
 		_, other, c := all[0], all[1], all[2]
 		var next *holder
-		if end == released {
+		if end == grantReleased {
 			pause(ctx, b.lease*3/5) // a renewal has run, and another one is due
 			release(ctx, h)
 			next = other.holds(ctx, key)
@@ -171,7 +161,7 @@ func (b *bench) keeps(ctx context.Context, h *holder, other *process) {
 	r.Write(h, value+1)
 	isLost := h.IsLost()
 	if !release(ctx, h) || isLost {
-		b.violates(h.Name, "did not hold its lock any more when it released it: the former holder has it")
+		b.violates(h.Name, "did not hold its lock any more when it released it")
 	}
 }
 

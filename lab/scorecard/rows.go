@@ -13,15 +13,15 @@ import (
 
 // Row is one thing that is tried.
 type Row struct {
-	ID      string
-	Title   string
-	Promise string         // that holds or is violated
-	Matters string         // why a user should care
-	Claim   Claim          // without it the row is not claimed; zero: every lock must keep the promise
-	Alone   bool           // it measures, or it needs the whole machine
-	Shows   []lab.Quantity // its measurements in the scorecard; the page has all of them
-	clocks  bool           // it changes the clock of a process
-	tries   []attempt
+	ID          string
+	Title       string
+	Promise     string         // that holds or is violated
+	Matters     string         // why a user should care
+	Claim       Claim          // without it the row is not claimed; zero: every lock must keep the promise
+	Alone       bool           // it measures, or it needs the whole machine
+	Shows       []lab.Quantity // its measurements in the scorecard; the page has all of them
+	shiftsClock bool           // it changes the clock of a process
+	tries       []attempt
 }
 
 // Claim is what a program must say of its lock before a row is tried.
@@ -37,10 +37,12 @@ var (
 	quorum    = Claim{"store redlock", func(c protocol.Claims) bool { return c.Store == protocol.RedLock }}
 	extends   = Claim{"extends", func(c protocol.Claims) bool { return c.Extends }}
 	messages  = Claim{"waits_by_message", func(c protocol.Claims) bool { return c.Messages }}
+	replica   = Claim{"waits_for_replica", func(c protocol.Claims) bool { return c.Replica }}
 	forgotten = Claim{"tokens over redis or redlock", func(c protocol.Claims) bool {
 		return c.Tokens && (c.Store == protocol.Redis || c.Store == protocol.RedLock)
 	}}
 	anyLease  = Claim{"a lease that follows lease_ms", func(c protocol.Claims) bool { return c.LeaseMS == 0 }}
+	longLease = Claim{"renews, or a lease that follows lease_ms", func(c protocol.Claims) bool { return c.Renews || c.LeaseMS == 0 }}
 	subSecond = Claim{"a lease below a second", func(c protocol.Claims) bool {
 		kind, _ := servers.KindNamed(c.Store)
 		return c.LeaseMS == 0 && kind.ShortestLease == 0
@@ -49,9 +51,9 @@ var (
 		return c.Store == protocol.Redis || c.Store == protocol.RedLock
 	}}
 	elsewhere  = Claim{"another store", func(c protocol.Claims) bool { return !onRedis.Made(c) }}
-	failover   = Claim{"store sentinel", func(c protocol.Claims) bool { return c.Store == protocol.Sentinel }}
+	failover   = Claim{"store sentinel", func(c protocol.Claims) bool { return c.Store == protocol.Sentinel && longLease.Made(c) }}
 	replicated = Claim{"waits_for_replica over sentinel", func(c protocol.Claims) bool {
-		return c.Replica && c.Store == protocol.Sentinel
+		return c.Replica && failover.Made(c)
 	}}
 )
 
@@ -109,14 +111,15 @@ var rows = []Row{
 	},
 	{
 		ID: "T02-dead-holder", Title: "a dead holder's key becomes free",
-		Promise: "When the holder is killed, another process is granted the key within two leases and two seconds. While a holder lives, " +
-			"that is not before its lease is over, also of 1300 or 700 ms, and never before until_ms.",
+		Promise: "When the holder is killed, another process is granted the key within two leases and two seconds. When it only pauses, nobody " +
+			"is granted the key before its lease is over, of 1300 or 700 ms, and never before until_ms.",
 		Matters: "Without an expiry a crash locks the key until somebody deletes it by hand. A lease that is too short has two holders.",
 		Shows:   []lab.Quantity{untilFree},
 		tries: []attempt{
-			control("the holder releases", deadHolder(alive)),
-			fault("the holder is killed", deadHolder(diesSoon)),
-			fault("the holder is killed after a renewal", deadHolder(diesLate)).where(renews),
+			control("the holder releases", deadHolder(holderReleases)),
+			fault("the holder is killed", deadHolder(holderDies)),
+			fault("the holder is killed while another process waits", deadHolderAwaited),
+			fault("the holder is killed after a renewal", deadHolder(holderDiesLate)).where(renews),
 			fault("the holder pauses, lease of 1300 ms", oddLease(1300*time.Millisecond)).where(anyLease),
 			fault("the holder pauses, lease of 700 ms", oddLease(700*time.Millisecond)).where(subSecond),
 		},
@@ -129,6 +132,7 @@ var rows = []Row{
 		tries: []attempt{
 			control("the release is in time", lateRelease(false)),
 			fault("the key is lost before the release", lateRelease(true)),
+			fault("the key is lost, and nobody holds it", freeRelease),
 			fault("the next holder is in the same process", siblingRelease),
 			variation("the key is lost after the first packet of the release", slowRelease(1)).overProxies(),
 			variation("the key is lost after the second packet of the release", slowRelease(2)).overProxies(),
@@ -191,9 +195,9 @@ var rows = []Row{
 			"ends with the first error.",
 		tries: []attempt{
 			control("the connection stays", cutHolder(noFault)),
-			fault("the connection is closed", cutHolder(closed)).overProxies(),
-			fault("no connection for almost half a lease", cutHolder(closedLong)).overProxies().where(renews),
-			fault("the connections carry nothing more", cutHolder(mute)).overProxies().where(renews),
+			fault("the connection is closed", cutHolder(linesClosed)).overProxies(),
+			fault("no connection for almost half a lease", cutHolder(linesClosedLong)).overProxies().where(renews),
+			variation("the connections carry nothing more", cutHolder(linesForgotten)).overProxies().where(renews),
 		},
 	},
 	{
@@ -205,9 +209,9 @@ var rows = []Row{
 		tries: []attempt{
 			control("the connection stays", cutWaiter(false)),
 			fault("the connection is closed", cutWaiter(true)).overProxies(),
-			fault("no connection while another process holds the key", failOpen(closed)).overProxies(),
-			fault("no answer while another process holds the key", failOpen(silent)).overProxies(),
-			fault("errors while another process holds the key", failOpen(refusing)).overProxies().where(onRedis),
+			fault("no connection while another process holds the key", failOpen(linesClosed)).overProxies(),
+			fault("no answer while another process holds the key", failOpen(linesSilent)).overProxies(),
+			variation("errors while another process holds the key", failOpen(serverRefuses)).overProxies().where(onRedis),
 		},
 	},
 	{
@@ -291,11 +295,11 @@ var rows = []Row{
 	},
 	{
 		ID: "T20-quiet-wait", Title: "waiting by message", Claim: messages, Alone: true,
-		Promise: "A waiter sends no more than ten packets in half a lease to a server. Five times it gets the key within 50 ms of its " +
-			"release, and within a quarter of the lease when the release came between its first try and what it sends then.",
+		Promise: "A waiter sends no more than ten packets in half a lease to a server. It gets the key within 50 ms of its release, four of " +
+			"five times, and within a quarter of the lease when the release came between its first try and what it sends then.",
 		Matters: "Polling costs the servers more with each waiter, or it makes each hand-over long. A message that comes before the waiter " +
 			"listens is missed.",
-		Shows: []lab.Quantity{slowestGrant, packetsWaiting},
+		Shows: []lab.Quantity{slowGrant, packetsWaiting},
 		tries: []attempt{
 			control("nobody waits", quietWait(false)),
 			variation("a copy waits", quietWait(true)).overProxies(),
@@ -304,10 +308,10 @@ var rows = []Row{
 	},
 	{
 		ID: "T21-other-keys", Title: "different keys do not exclude each other",
-		Promise: "A process is granted a key while another one holds a key with a different name: in other letters, with another end behind " +
+		Promise: "A process is granted a key while another one holds a key with a different name: in upper case, with another end behind " +
 			"200 letters, with another punctuation, or one of forty. The release of one frees no other, and the use of " +
 			"others does not keep a dead holder's key locked.",
-		Matters: "Two keys that are one to the lock wait for each other, and a caller of one that needs the other waits for itself.",
+		Matters: "If two keys are one to the lock, callers wait for each other, and a caller that needs both waits for itself.",
 		tries: []attempt{
 			control("one key at a time", otherKeys(false)), variation("both at a time", otherKeys(true)),
 			fault("the holder is killed while others use other keys", busyKeys),
@@ -320,10 +324,10 @@ var rows = []Row{
 		Matters: "A renewal that does not compare the owner takes the key back, or keeps a dead holder's key locked.",
 		Shows:   []lab.Quantity{untilFree},
 		tries: []attempt{
-			control("the holder releases", staleRenewal(released, false)),
-			fault("it releases, and the next holder is killed", staleRenewal(released, true)),
-			fault("it loses the key", staleRenewal(lost, false)),
-			fault("it loses the key, and the next holder is killed", staleRenewal(lost, true)),
+			control("the holder releases", staleRenewal(grantReleased, false)),
+			fault("it releases, and the next holder is killed", staleRenewal(grantReleased, true)),
+			fault("it loses the key", staleRenewal(grantLost, false)),
+			fault("it loses the key, and the next holder is killed", staleRenewal(grantLost, true)),
 		},
 	},
 	{
@@ -333,7 +337,7 @@ var rows = []Row{
 		tries:   []attempt{control("the reply is in time", lateGrant(false)), fault("the reply is late", lateGrant(true)).overProxies()},
 	},
 	{
-		ID: "T24-deployment", Title: "other processes end and start",
+		ID: "T24-deployment", Title: "other processes end and start", Claim: longLease,
 		Promise: "A holder keeps its lock while another process of the program is asked to end, and one starts.",
 		Matters: "A worker that frees the locks of before, when it starts or ends, frees those of the others at each deployment.",
 		tries:   []attempt{control("no process ends or starts", deployment(false)), variation("one ends, and one starts", deployment(true))},
@@ -357,15 +361,15 @@ var rows = []Row{
 		},
 	},
 	{
-		ID: "T27-clocks", Title: "clocks differ", clocks: true,
+		ID: "T27-clocks", Title: "clocks differ", shiftsClock: true,
 		Promise: "While the clock of one process is five minutes ahead, nobody is granted a key that another process holds, and a dead " +
 			"holder's key becomes free within two leases and two seconds.",
 		Matters: "A client that compares its own time with that of another client takes a lock that is held, or waits for one that is not.",
 		Shows:   []lab.Quantity{untilFree},
 		tries: []attempt{
-			control("equal clocks", clocks(false, false)),
-			fault("the waiter's clock is ahead", clocks(false, true)),
-			fault("the holder's clock is ahead", clocks(true, false)),
+			control("equal clocks", differentClocks(false, false)),
+			fault("the waiter's clock is ahead", differentClocks(false, true)),
+			fault("the holder's clock is ahead", differentClocks(true, false)),
 		},
 	},
 }
@@ -380,12 +384,15 @@ func (p Program) Experiments(rows []Row) (all []lab.Experiment) {
 	return all
 }
 
+// unclaimed begins why a row is not tried that the program does not claim.
+const unclaimed = "the hello does not claim "
+
 // untried says why a row is not tried on a program; empty: it is.
 func (r Row) untried(p Program) string {
 	switch {
 	case !r.Claim.claimed(p.Claims):
-		return "the hello does not claim " + r.Claim.Name
-	case r.clocks && p.fixedClock != "":
+		return unclaimed + r.Claim.Name
+	case r.shiftsClock && p.fixedClock != "":
 		return p.fixedClock
 	case len(r.attempts(p.Claims)) < 2: // a control alone shows nothing
 		return "the lab cannot break single connections on this store"

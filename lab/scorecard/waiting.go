@@ -3,6 +3,7 @@ package scorecard
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -93,7 +94,7 @@ const (
 func quietWait(waits bool) func(context.Context, *bench) {
 	return func(ctx context.Context, b *bench) {
 		first, waiter, h := b.twoCopies(ctx)
-		slowest := time.Duration(0)
+		var took []time.Duration
 		for n := range rounds {
 			granted := func(ctx context.Context) (*holder, error) { return waiter.acquire(ctx, b.settling()), nil }
 			if waits {
@@ -111,13 +112,15 @@ func quietWait(waits bool) func(context.Context, *bench) {
 			if next == nil {
 				return
 			}
-			slowest = max(slowest, next.Granted.Sub(freed))
+			took = append(took, next.Granted.Sub(freed))
 			first, waiter, h = waiter, first, next
 		}
 		release(ctx, h)
-		b.Measure("lab", slowest.Microseconds(), slowestGrant)
-		if most := b.Scaled(notified); slowest > most {
-			b.violates("lab", "one of %d hand-overs took %s, and %s are allowed: the waiter polls", rounds, slowest, most)
+		slices.Sort(took)
+		second := took[rounds-2] // one may be slow because the machine was busy for a moment
+		b.Measure("lab", second.Microseconds(), slowGrant)
+		if most := b.Scaled(notified); second > most {
+			b.violates("lab", "two of %d hand-overs took %s or longer, and %s are allowed: the waiter polls", rounds, second, most)
 		}
 	}
 }
@@ -187,9 +190,9 @@ func opposite(crossed bool) func(context.Context, *bench) {
 // lateWaiter keeps back what B sends after its first packets of a wait, until A has released the key. B begins to listen too late to hear
 // of that, so it must look once more.
 func lateWaiter(ctx context.Context, b *bench) {
-	const mostPackets = 3 // of a first try
+	const firstPackets = 3 // of a first try
 	first, waiter, h := b.twoCopies(ctx)
-	for packets := 1; packets <= mostPackets; packets++ {
+	for packets := 1; packets <= firstPackets; packets++ {
 		held, pass := waiter.holdBack(packets, func(faultproxy.Chunk) bool { return true })
 		granted := waiter.begin(key, b.settling())
 		select {
@@ -218,6 +221,10 @@ func lateWaiter(ctx context.Context, b *bench) {
 func failOpen(fault int) func(context.Context, *bench) {
 	return func(ctx context.Context, b *bench) {
 		a, other, h := b.twoCopies(ctx)
+		if fault == serverRefuses && !b.Real {
+			b.Note("lab", "miniredis answers no such error, so nothing is tried")
+			return
+		}
 		mend := other.breakServer(ctx, fault)
 		answers := []func(context.Context) (*holder, error){other.begin(key, 0), other.begin(key, b.lease/5)}
 		pause(ctx, b.lease*2/5)
@@ -237,13 +244,15 @@ func failOpen(fault int) func(context.Context, *bench) {
 	}
 }
 
-// breakServer breaks what a copy hears from its servers, until mend. Errors are those of the server, to every copy; miniredis has none.
+// breakServer breaks what a copy hears from its servers, until mend. Errors are those of the server, to every copy.
 func (p *process) breakServer(ctx context.Context, fault int) (mend func()) {
-	switch {
-	case fault == silent:
+	switch fault {
+	case linesSilent:
 		p.hang()
-	case fault == refusing && p.Real:
-		p.Hit = true
+	case serverRefuses:
+		for _, copied := range p.bench.processes {
+			copied.Hit = true
+		}
 		for _, n := range p.bench.servers.Nodes {
 			p.Must(n.Configure(ctx, "min-replicas-to-write", 1))
 			p.Fault(n.Name, "refuses writes", "it needs a replica, and has none")

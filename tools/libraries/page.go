@@ -126,9 +126,9 @@ func (r result) cell(row scorecard.Row) string {
 }
 
 func (r result) score(id string) scorecard.Score {
-	i := slices.IndexFunc(r.Rows, func(s scorecard.Score) bool { return s.ID == id })
+	i := slices.IndexFunc(r.Rows, func(s scorecard.Score) bool { return lab.Number(s.ID) == lab.Number(id) })
 	if i < 0 {
-		return scorecard.Score{ID: id, State: scorecard.Inconclusive}
+		return scorecard.Score{ID: id, State: scorecard.NotTried}
 	}
 	return r.Rows[i]
 }

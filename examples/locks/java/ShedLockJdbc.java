@@ -26,7 +26,7 @@ public class ShedLockJdbc {
       System.err.println("usage: ShedLockJdbc [best]");
       System.exit(64);
     }
-    Lab.serve("ShedLock JDBC" + (best ? ", best" : ""), "database", Map.of("extends", true), (servers, lease) -> {
+    Lab.serve("ShedLock JDBC" + (best ? ", best" : ""), "database", Map.of("extends", true, "silent_release", true), (servers, lease) -> {
       var connections = MariaDb.open(servers.get(0), lease, best, TABLE);
       Configuration.Builder settings = Configuration.builder().withJdbcTemplate(new JdbcTemplate(connections)).usingDbTime();
       if (best) settings.withLockedByValue(UUID.randomUUID().toString());

@@ -25,7 +25,7 @@ public class ShedLockLock {
       System.err.println("usage: ShedLockLock [safe]");
       System.exit(64);
     }
-    Lab.serve("ShedLock" + (safe ? " with safeUpdate" : ""), "redis", Map.of("extends", true), (servers, lease) -> {
+    Lab.serve("ShedLock" + (safe ? " with safeUpdate" : ""), "redis", Map.of("extends", true, "silent_release", true), (servers, lease) -> {
       LettuceConnectionFactory connections = connect(servers.get(0), lease / 4);
       LockProvider provider = new RedisLockProvider.Builder(connections).safeUpdate(safe).build();
       return (key, waitMs, leaseMs) -> {

@@ -29,4 +29,4 @@ if ((timeout && timeout !== "timeout") || more.length) {
   console.error("semaphore.js: the only argument is timeout, for a client that ends a command without a reply");
   process.exit(64);
 }
-lab.serve(open, { name: ["redis-semaphore", timeout].filter(Boolean).join(", "), renews: true, tells_loss: true });
+lab.serve(open, { name: ["redis-semaphore", timeout].filter(Boolean).join(", "), renews: true, tells_loss: true, silent_release: true });

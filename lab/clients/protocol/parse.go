@@ -87,6 +87,7 @@ var fields = map[Type][]field{
 		flag("tokens", func(a *Answer) *bool { return &a.Tokens }),
 		flag("tells_loss", func(a *Answer) *bool { return &a.Tells }),
 		flag("extends", func(a *Answer) *bool { return &a.Extends }),
+		flag("silent_release", func(a *Answer) *bool { return &a.Silent }),
 		flag("waits_by_message", func(a *Answer) *bool { return &a.Messages }),
 		flag("waits_for_replica", func(a *Answer) *bool { return &a.Replica }),
 	},

@@ -82,6 +82,7 @@ type Claims struct {
 	Tells    bool   `json:"tells_loss,omitempty"`        // it sends Lost
 	Extends  bool   `json:"extends,omitempty"`           // it serves Extend
 	Messages bool   `json:"waits_by_message,omitempty"`  // a waiter is notified, and does not poll
+	Silent   bool   `json:"silent_release,omitempty"`    // its release does not tell whether the lock was held
 	Replica  bool   `json:"waits_for_replica,omitempty"` // a grant is confirmed by at least one replica
 
 	Key string `json:"-"` // Serve sends it with Ready: see Answer.Key. Empty: the program sends the key itself

@@ -46,7 +46,7 @@ func TestTheSchemaAndTheTypesAgree(t *testing.T) {
 	valid := schema(t)
 	claims := protocol.Claims{
 		Protocol: 1, Name: "x", PID: 1, Store: "redis", LeaseMS: 1000,
-		Renews: true, Tokens: true, Tells: true, Extends: true, Messages: true, Replica: true,
+		Renews: true, Tokens: true, Tells: true, Extends: true, Messages: true, Replica: true, Silent: true,
 	}
 	for _, line := range []any{
 		protocol.Request{Type: protocol.Start, Servers: []string{"127.0.0.1:1"}, LeaseMS: 1000},

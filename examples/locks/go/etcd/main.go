@@ -17,7 +17,7 @@ import (
 )
 
 func main() {
-	claims := protocol.Claims{Name: "etcd concurrency", Store: protocol.Etcd, Renews: true, Tokens: true, Messages: true}
+	claims := protocol.Claims{Name: "etcd concurrency", Store: protocol.Etcd, Renews: true, Tokens: true, Messages: true, Silent: true}
 	claims.Tells = len(os.Args) > 1 && os.Args[1] == "done"
 	err := protocol.Serve(os.Stdin, os.Stdout, claims, func(start protocol.Request) (protocol.Lock, error) {
 		client, err := etcd.New(etcd.Config{Endpoints: start.Servers, DialTimeout: 5 * time.Second})
