@@ -60,7 +60,7 @@ func (b *bench) lostBefore(release time.Duration) error {
 	return nil
 }
 
-// mustNotRelease lets a holder release a lock that it has lost. It must be told, unless the program says that a release of its lock does not.
+// mustNotRelease lets a holder release a lock that it has lost. It must be told, unless the program says that a release does not tell.
 // ZooKeeper's session goes on, and nobody promises to notice that its node was deleted.
 func (b *bench) mustNotRelease(ctx context.Context, h *holder) {
 	claims := b.program.Claims
@@ -90,8 +90,8 @@ func siblingRelease(ctx context.Context, b *bench) {
 	}
 }
 
-// slowRelease keeps a packet of A's release back, after so many, until the key is lost and B holds it. A release that has no such packet, or
-// that keeps B out until it is over, as a transaction may, is safe from that.
+// slowRelease keeps a packet of A's release back, after so many, until the key is lost and B holds it. A release without such a packet, or
+// one that keeps B out until it is over, as a transaction may, is safe from that.
 func slowRelease(packets int) func(context.Context, *bench) {
 	return func(ctx context.Context, b *bench) {
 		all, h := b.warm(ctx, 3)
