@@ -68,8 +68,12 @@ func unreplicated(cut bool) func(context.Context, *bench) {
 		b.Cleanup(mend)
 		b.Must(err)
 		b.Fault("replication of "+master.Name, "cut off", proof)
-		a.Hit = true // an error is no grant either
-		h := a.acquire(ctx, b.lease/10)
+		a.Hit = true
+		h, err := a.begin(key, b.lease/10)(ctx)
+		if errors.Is(err, clients.ErrAnswer) || errors.Is(err, clients.ErrSilent) { // neither is a grant
+			return
+		}
+		b.Must(err)
 		if h == nil {
 			return
 		}

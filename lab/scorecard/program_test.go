@@ -81,6 +81,7 @@ var mutants = []struct{ defect, row string }{
 	{"patient with servers", "T18"}, // it waits for each answer
 	{"exits", "T09"},                // when a renewal fails, its process ends
 	{"one owner", "T01"},            // a caller is granted what another one of its process holds
+	{"deaf", "T02"},                 // a dead holder sends no message
 	{"wrong unit", "T02"},           // its renewal is in milliseconds where the server counts seconds
 	{"whole seconds", "T02"},
 	{"release by key", "T03"}, // the owner of the last grant, whoever releases

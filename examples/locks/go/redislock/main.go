@@ -1,5 +1,5 @@
 // Command redislock is github.com/bsm/redislock as a program for app lab try. Every option is the default, so it tries once. With the
-// argument retry it has LinearBackoff, as in the library's examples. The time to live is the lab's lease, and the ReadTimeout of go-redis,
+// argument retry it has LinearBackoff, as in the library's examples, and with sentinel behind it, it is over Redis with Sentinel. The time to live is the lab's lease, and the ReadTimeout of go-redis,
 // which is 5 s, a quarter of it.
 package main
 
@@ -23,8 +23,11 @@ func main() {
 	if len(os.Args) > 1 && os.Args[1] == "retry" {
 		claims.Name, retry = "redislock, retry", redislock.LinearBackoff(backoff)
 	}
+	if len(os.Args) > 2 && os.Args[2] == protocol.Sentinel {
+		claims.Name, claims.Store = claims.Name+", sentinel", protocol.Sentinel
+	}
 	err := protocol.Serve(os.Stdin, os.Stdout, claims, func(start protocol.Request) (protocol.Lock, error) {
-		locker := redislock.New(redis.NewClient(&redis.Options{Addr: start.Servers[0], ReadTimeout: start.Lease() / 4}))
+		locker := redislock.New(connect(claims.Store, start))
 		return func(ctx context.Context, r protocol.Request) (protocol.Held, error) {
 			options := &redislock.Options{RetryStrategy: retry}
 			if r.WaitMS == 0 {
@@ -37,6 +40,14 @@ func main() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+}
+
+func connect(store string, start protocol.Request) *redis.Client {
+	timeout := start.Lease() / 4
+	if store == protocol.Sentinel {
+		return redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "lab", SentinelAddrs: start.Servers, ReadTimeout: timeout})
+	}
+	return redis.NewClient(&redis.Options{Addr: start.Servers[0], ReadTimeout: timeout})
 }
 
 func acquire(ctx context.Context, locker *redislock.Client, r protocol.Request, options *redislock.Options) (protocol.Held, error) {
