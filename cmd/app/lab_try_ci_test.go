@@ -36,12 +36,12 @@ func TestLabTryAgainst(t *testing.T) {
 	_, rungs := buildTemplates(t, "python")
 	dir := t.TempDir()
 	base, report := filepath.Join(dir, "base.json"), filepath.Join(dir, "junit.xml")
-	flags := []string{"--name", "mine", "--store", dir, "--only", "T02,T03"}
+	flags := []string{"--name", "mine", "--store", dir, "--only", "T07,T03"}
 	try := func(rung string, more ...string) output {
 		got, _ := runTry(t, append(append(append(flags, more...), "--"), append(rungs, rung)...)...)
 		return got
 	}
-	card := try("2") // T02 holds, and T03 is violated
+	card := try("2") // T07 holds, and T03 is violated
 	if err := os.WriteFile(base, []byte(card.out), 0o600); err != nil || card.code != exitUnexpected {
 		t.Fatalf("exit %d, %v: %s", card.code, err, card.err)
 	}
@@ -49,7 +49,7 @@ func TestLabTryAgainst(t *testing.T) {
 		t.Errorf("as before: exit %d: %s", got.code, got.err)
 	}
 	got := try("1", "--against", base, "--junit", report)
-	if got.code != exitUnexpected || !strings.Contains(got.err, "worse: T02 holds → violated") {
+	if got.code != exitUnexpected || !strings.Contains(got.err, "worse: T07 holds → violated") {
 		t.Errorf("worse: exit %d: %s", got.code, got.err)
 	}
 	var suite struct {
@@ -62,7 +62,7 @@ func TestLabTryAgainst(t *testing.T) {
 	if err == nil {
 		err = xml.Unmarshal(text, &suite)
 	}
-	if err != nil || len(suite.Cases) != 2 || suite.Cases[0].Failure == nil || !strings.HasPrefix(suite.Cases[0].Name, "T02-dead-holder: ") {
+	if err != nil || len(suite.Cases) != 2 || suite.Cases[0].Failure == nil || !strings.HasPrefix(suite.Cases[0].Name, "T07-lost-acquire: ") {
 		t.Errorf("%+v, %v", suite, err)
 	}
 	history := app(t.Context(), "lab", "try", "--history", "--json", "--store", dir, "--name", "mine")
@@ -70,7 +70,7 @@ func TestLabTryAgainst(t *testing.T) {
 	if err := json.Unmarshal([]byte(history.out), &past); err != nil || history.code != exitOK || len(past) < 3 {
 		t.Fatalf("exit %d, %v: %s", history.code, err, history.out)
 	}
-	if last := past[len(past)-1]; len(last.Changes) != 1 || last.Changes[0].String() != "T02 holds → violated" {
+	if last := past[len(past)-1]; len(last.Changes) != 1 || last.Changes[0].String() != "T07 holds → violated" {
 		t.Errorf("%+v", last)
 	}
 }

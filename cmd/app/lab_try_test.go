@@ -94,8 +94,8 @@ func TestRungs(t *testing.T) {
 	t.Parallel()
 	testenv.Slow(t)
 	wants := map[string]map[string]scorecard.State{
-		"1": {"T02": scorecard.Violated, "T03": scorecard.Violated},
-		"2": {"T02": scorecard.Holds, "T03": scorecard.Violated},
+		"1": {"T07": scorecard.Violated, "T03": scorecard.Violated},
+		"2": {"T07": scorecard.Holds, "T03": scorecard.Violated},
 		"3": {"T03": scorecard.Holds, "T04": scorecard.NotClaimed},
 		"4": {"T04": scorecard.Holds, "T06": scorecard.Holds, "T11": scorecard.NotClaimed},
 		"5": {"T03": scorecard.Holds, "T05": scorecard.Holds, "T11": scorecard.Holds, "T19": scorecard.Holds},
