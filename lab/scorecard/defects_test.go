@@ -98,6 +98,14 @@ var defects = map[string]func(*mutantLock){
 		}
 	},
 	"cleans up": func(m *mutantLock) { m.FlushAll(context.Background()) }, // when it starts
+	"one pool": func(m *mutantLock) { // of ten connections: a release needs one, too
+		m.free = func(ctx context.Context, c redis.Cmdable, key, owner string) (int, error) {
+			for m.waiting.Load() > 10 {
+				time.Sleep(5 * time.Millisecond)
+			}
+			return freeOwn(ctx, c, key, owner)
+		}
+	},
 	"two steps": func(m *mutantLock) {
 		m.free = func(ctx context.Context, c redis.Cmdable, key, owner string) (int, error) {
 			holder, err := c.Get(ctx, key).Result()

@@ -264,10 +264,14 @@ func cost(n, callers, sections int) func(context.Context, *bench) {
 	}
 }
 
-// section acquires the key, adds one to the counter if there is one, and releases the key.
+// section acquires the key, adds one to the counter if there is one, and releases the key. A request without an answer stands behind others
+// that wait for this one: such as when waiters use up a pool of which a release needs a connection, too.
 func (p *process) section(ctx context.Context, turns *handOvers, counter *clients.Resource) (entered bool) {
-	h := p.acquire(ctx, loadFor)
+	h, err := p.begin(key, loadFor)(ctx)
 	if h == nil {
+		if !p.silent("the end of its wait for a key", err) && !errors.Is(err, clients.ErrAnswer) {
+			p.Must(err)
+		}
 		return false
 	}
 	turns.granted()
@@ -277,7 +281,18 @@ func (p *process) section(ctx context.Context, turns *handOvers, counter *client
 		counter.Write(h, value+1)
 	}
 	turns.released()
-	return release(ctx, h)
+	err = h.TryRelease(ctx)
+	p.silent("a request to release a key that it holds", err)
+	return err == nil
+}
+
+// silent reports whether err says that a copy had no answer, which is a violation.
+func (p *process) silent(moment string, err error) bool {
+	if !errors.Is(err, clients.ErrSilent) {
+		return false
+	}
+	p.bench.violates(p.Name, "has no answer within %s after %s", p.Scaled(clients.Answering), moment)
+	return true
 }
 
 // handOvers are the times from a release to the next grant.

@@ -93,6 +93,7 @@ var mutants = []struct{ defect, row string }{
 	{"renewal dies late", "T09"}, // with its first error
 	{"fails open", "T10"},        // an error is a grant
 	{"crowd", "T15"},             // more than fifty waiters are granted the lock
+	{"one pool", "T15"},          // more than ten waiters keep a release waiting
 	{"misses messages", "T20"},   // that come before it listens
 	{"lower case", "T21"},
 	{"short keys", "T21"},

@@ -251,8 +251,9 @@ var rows = []Row{
 	},
 	{
 		ID: "T15-burst", Title: "a burst, and what a section costs", Alone: true,
-		Promise: "No update is lost in a burst of 666 requests. Otherwise the lab only measures: commands and packets per section, and " +
-			"the burst beside a queue in one process. Commands inside a script count. A packet is what the proxy reads at a time.",
+		Promise: "No update is lost in a burst of 666 requests, and each is answered. Otherwise the lab only measures: commands and " +
+			"packets per section, and the burst beside a queue in one process. Commands inside a script count. " +
+			"A packet is what the proxy reads at a time.",
 		Matters: "Hundreds of waiters use up pools that four do not. Polling costs the server commands, and waiting by messages costs fewer.",
 		Shows:   []lab.Quantity{sectionsDone, commandsEach, packetsEach, sectionTook, handOver},
 		tries: []attempt{
