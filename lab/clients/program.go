@@ -24,6 +24,7 @@ type Program struct {
 	Lease time.Duration // that it is asked for
 	Quiet atomic.Bool   // its answers are not recorded: too many
 	Hit   bool          // a fault has hit its connections: an error is a usable answer
+	Crowd bool          // many requests come at a time: it has twice the time to answer, and a release without an answer is ErrSilent
 
 	*dialogue
 	asked  int
@@ -142,9 +143,9 @@ func (p *Program) Begin(key string, wait time.Duration) (granted func(context.Co
 	answer := p.expect(h.Owner, protocol.Acquire)
 	p.send(protocol.Request{
 		Type: protocol.Acquire, ID: h.Owner, Key: key, WaitMS: wait.Milliseconds(), LeaseMS: p.Lease.Milliseconds(),
-	}, p.Scaled(Answering))
+	}, p.Answering())
 	return func(ctx context.Context) (*ProcessHolder, error) {
-		a, err := p.answer(ctx, h.Owner, answer, wait+p.Scaled(Answering))
+		a, err := p.answer(ctx, h.Owner, answer, wait+p.Answering())
 		switch {
 		case err != nil:
 			return nil, p.named(err)
@@ -155,6 +156,14 @@ func (p *Program) Begin(key string, wait time.Duration) (granted func(context.Co
 		}
 		return h, nil
 	}
+}
+
+// Answering is how long an answer may take, beyond the wait of its request.
+func (p *Program) Answering() time.Duration {
+	if p.Crowd {
+		return p.Scaled(2 * Answering)
+	}
+	return p.Scaled(Answering)
 }
 
 // heard takes the answer to an acquire, and what the program tells of a loss. The caller holds mu.
@@ -180,12 +189,12 @@ func (p *Program) heard(id string, a protocol.Answer) error {
 // ProcessHolder is a [Program] that says it holds a lock.
 type ProcessHolder struct {
 	grant
-	Asked       time.Time // the request was sent; its lease begins no earlier
-	Granted     time.Time // the answer arrived; zero: it was not granted
-	ReliesUntil time.Time // the holder may rely on it until then, as the program says; zero: it has not said
+	Asked   time.Time // the request was sent; its lease begins no earlier
+	Granted time.Time // the answer arrived; zero: it was not granted
 
 	p     *Program
 	until time.Time     // its lease ends, unless it is renewed, not before that
+	good  time.Time     // the holder may rely on it until then, as the program says; zero: it has not said
 	lost  chan struct{} // closed when the program has told of the loss
 }
 
@@ -203,10 +212,22 @@ const underway = 50 * time.Millisecond
 func (h *ProcessHolder) granted(a protocol.Answer) {
 	h.Granted, h.Token = time.Now(), a.Token
 	h.extended(h.Granted.Add(-h.t.Scaled(underway)))
-	if a.UntilMS > 0 {
-		h.ReliesUntil = h.Asked.Add(time.Duration(a.UntilMS) * time.Millisecond) // the program counts from its answer, which is no earlier
-	}
+	h.rely(h.Asked, a)
 	h.believe(history.Grant, "")
+}
+
+// rely records until_ms. The program counts from its answer, which is no earlier than the request. The caller holds mu.
+func (h *ProcessHolder) rely(asked time.Time, a protocol.Answer) {
+	if a.UntilMS > 0 {
+		h.good = asked.Add(time.Duration(a.UntilMS) * time.Millisecond)
+	}
+}
+
+// ReliesUntil is the moment until which the holder may rely on the lock, as the program says. Zero: it has not said.
+func (h *ProcessHolder) ReliesUntil() time.Time {
+	h.p.mu.Lock()
+	defer h.p.mu.Unlock()
+	return h.good
 }
 
 // extended takes note that the lease was given at a moment, or later.
@@ -248,7 +269,7 @@ func (h *ProcessHolder) AwaitLoss(ctx context.Context, longest time.Duration) bo
 	return false
 }
 
-// TryRelease implements [Holder]: the program releases the lock. The error of a program that a fault has hit may be ErrSilent.
+// TryRelease implements [Holder]: the program releases the lock. The error may be ErrSilent in a crowd.
 func (h *ProcessHolder) TryRelease(ctx context.Context) error {
 	h.believe(history.Release, "")
 	a, err := h.change(protocol.Release)(ctx)
@@ -278,23 +299,24 @@ func (h *ProcessHolder) BeginExtend() (extended func(context.Context) bool) {
 			h.p.mu.Lock()
 			defer h.p.mu.Unlock()
 			h.extended(sent)
+			h.rely(sent, a)
 		}
 		return done
 	}
 }
 
-// change sends a request about the lock, and returns what waits for its answer. An error in place of an answer ends the trial, and so does
-// ErrSilent, unless a fault has hit the program.
+// change sends a request about the lock, and returns what waits for its answer. An error in place of an answer ends the trial, unless a
+// fault has hit the program. So does ErrSilent, except in a crowd.
 func (h *ProcessHolder) change(is protocol.Type) func(context.Context) (protocol.Answer, error) {
 	answer := h.p.expect(h.Owner, is)
-	h.p.send(protocol.Request{Type: is, ID: h.Owner}, h.t.Scaled(Answering))
+	h.p.send(protocol.Request{Type: is, ID: h.Owner}, h.p.Answering())
 	return func(ctx context.Context) (protocol.Answer, error) {
-		a, err := h.p.answer(ctx, h.Owner, answer, h.t.Scaled(Answering))
+		a, err := h.p.answer(ctx, h.Owner, answer, h.p.Answering())
 		if err == nil && a.Type == protocol.Error && !h.p.Hit {
 			err = fmt.Errorf("%w, to %s: %s", ErrAnswer, is, a.Text)
 		}
 		err = h.p.named(err)
-		if !h.p.Hit || !errors.Is(err, ErrSilent) {
+		if !h.p.Crowd || !errors.Is(err, ErrSilent) {
 			h.t.Must(err)
 		}
 		return a, err

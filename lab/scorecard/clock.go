@@ -83,6 +83,8 @@ func differentClocks(holderAhead, waiterAhead bool) func(context.Context, *bench
 		}
 		r.Write(h, value+1)
 		a.Kill()
-		b.freed(ctx, other, "its holder's end")
+		if next := b.freed(ctx, other, "its holder's end"); next != nil && b.program.Claims.Tokens {
+			b.mustGrow(h, next)
+		}
 	}
 }

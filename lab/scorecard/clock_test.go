@@ -23,7 +23,8 @@ func TestClocksThatDiffer(t *testing.T) {
 		argv []string
 		want scorecard.State
 	}{
-		"of clocks": {[]string{"python3", "testdata/clock.py"}, scorecard.Violated},
+		"of clocks": {[]string{"python3", "testdata/clock.py", "end"}, scorecard.Violated},
+		"tokens":    {[]string{"python3", "testdata/clock.py", "token"}, scorecard.Violated},
 		"of leases": {[]string{"python3", "../../examples/locks/template-python/rungs.py", "4"}, scorecard.Holds},
 		"in Go":     {mutantProgram("none"), scorecard.NotClaimed},
 	} {

@@ -59,6 +59,15 @@ var defects = map[string]func(*mutantLock){
 			return 1, c.Set(ctx, key, owner, time.Duration(lease)*time.Millisecond).Err()
 		}
 	},
+	"waiters first": func(m *mutantLock) { // they block the connection that it has
+		renewal := m.renewal
+		m.renewal = func(ctx context.Context, c redis.Cmdable, key, owner string, lease int64) (int, error) {
+			if m.waiting.Load() > 0 {
+				return 1, nil
+			}
+			return renewal(ctx, c, key, owner, lease)
+		}
+	},
 	"ten renewals": func(m *mutantLock) {
 		const workers = 10
 		var renewing atomic.Int64

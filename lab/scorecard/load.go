@@ -232,6 +232,7 @@ func cost(n, callers, sections int) func(context.Context, *bench) {
 		var packets atomic.Int64
 		for _, p := range all {
 			p.Hit = true // so many requests may be too many for it: an error is counted as no section
+			p.Crowd = n > 0 && callers == burst
 			for _, w := range p.wires {
 				w.Delay(func(faultproxy.Chunk) time.Duration { packets.Add(1); return 0 })
 			}
@@ -248,6 +249,11 @@ func cost(n, callers, sections int) func(context.Context, *bench) {
 		each := b.load(ctx, calling, sections, b.Scaled(loadFor/2), func(p *process, _ int) bool {
 			return p.section(ctx, &turns, counter)
 		})
+		for _, p := range all {
+			if n := p.unanswered.Load(); n > 0 {
+				b.violates(p.Name, "has not answered %d requests within %s after the end of their wait, or to release the key", n, p.Answering())
+			}
+		}
 		done := int64(0)
 		for _, sections := range each {
 			done += int64(sections)
@@ -264,12 +270,12 @@ func cost(n, callers, sections int) func(context.Context, *bench) {
 	}
 }
 
-// section acquires the key, adds one to the counter if there is one, and releases the key. A request without an answer stands behind others
-// that wait for this one: such as when waiters use up a pool of which a release needs a connection, too.
+// section acquires the key, adds one to the counter if there is one, and releases the key. In a crowd it counts requests without an answer,
+// such as a release for which the waiters leave no connection.
 func (p *process) section(ctx context.Context, turns *handOvers, counter *clients.Resource) (entered bool) {
-	h, err := p.begin(key, loadFor)(ctx)
+	h, err := p.begin(key, p.Scaled(loadFor))(ctx)
 	if h == nil {
-		if !p.silent("the end of its wait for a key", err) && !errors.Is(err, clients.ErrAnswer) {
+		if !p.countSilent(err) && !errors.Is(err, clients.ErrAnswer) {
 			p.Must(err)
 		}
 		return false
@@ -282,16 +288,16 @@ func (p *process) section(ctx context.Context, turns *handOvers, counter *client
 	}
 	turns.released()
 	err = h.TryRelease(ctx)
-	p.silent("a request to release a key that it holds", err)
+	p.countSilent(err)
 	return err == nil
 }
 
-// silent reports whether err says that a copy had no answer, which is a violation.
-func (p *process) silent(moment string, err error) bool {
-	if !errors.Is(err, clients.ErrSilent) {
+// countSilent counts a request without an answer in a crowd, and reports whether it was one.
+func (p *process) countSilent(err error) bool {
+	if !p.Crowd || !errors.Is(err, clients.ErrSilent) {
 		return false
 	}
-	p.bench.violates(p.Name, "has no answer within %s after %s", p.Scaled(clients.Answering), moment)
+	p.unanswered.Add(1)
 	return true
 }
 

@@ -1,10 +1,12 @@
 package scorecard_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"strings"
@@ -25,12 +27,16 @@ func serveMutant(name string) {
 	mutant, unrenewed := strings.CutPrefix(name, "unrenewed ")
 	claims := protocol.Claims{
 		Name: "mutant " + name, Store: protocol.Redis, Renews: !unrenewed, Tokens: true, Tells: true, Extends: true,
-		Messages: mutant == "polls" || mutant == "misses messages",
+		Messages: mutant == "polls" || mutant == "misses messages" || mutant == "stale waiter",
 	}
 	if mutant == "hashes" {
 		claims.Key = hashed(clients.LockKey)
 	}
-	err := protocol.Serve(os.Stdin, os.Stdout, claims, func(start protocol.Request) (protocol.Lock, error) {
+	var out io.Writer = os.Stdout
+	if mutant == "long extension" {
+		out = longExtension{out}
+	}
+	err := protocol.Serve(os.Stdin, out, claims, func(start protocol.Request) (protocol.Lock, error) {
 		timeout := start.Lease() / 2
 		if strings.HasPrefix(mutant, "patient client") {
 			timeout = time.Hour
@@ -52,6 +58,18 @@ func serveMutant(name string) {
 	}
 }
 
+// longExtension says of each extension that it is good for a minute. The answer to an acquire says it already.
+type longExtension struct{ io.Writer }
+
+func (w longExtension) Write(line []byte) (int, error) {
+	long := line
+	if bytes.Contains(line, []byte(`"granted"`)) && !bytes.Contains(line, []byte(`"until_ms"`)) {
+		long = bytes.Replace(line, []byte("}"), []byte(`,"until_ms":60000}`), 1)
+	}
+	_, err := w.Writer.Write(long)
+	return len(line), err
+}
+
 func hashed(key string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(key))) }
 
 type mutantLock struct {
@@ -62,6 +80,9 @@ type mutantLock struct {
 	grants  atomic.Int64
 	waiting atomic.Int64
 	owners  sync.Map // by key
+	handed  sync.Map // keys that a release has left to a waiter
+	block   atomic.Int64
+	stale   atomic.Int64 // waiters that have gone, and that a message still wakes
 }
 
 var (
@@ -69,6 +90,8 @@ var (
 local now = redis.call('TIME') return now[1] * 1000000 + now[2]`)
 	renewScript = redis.NewScript(`if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end return 0`)
 	lookScript  = redis.NewScript(`if redis.call('GET', KEYS[1]) == ARGV[1] then return 1 end return 0`)
+	againScript = redis.NewScript(`local holder = redis.call('GET', KEYS[1])
+if holder and holder ~= ARGV[1] then return 0 end redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1`)
 	queueScript = redis.NewScript(`if not redis.call('LPOS', KEYS[1], ARGV[1]) then redis.call('RPUSH', KEYS[1], ARGV[1]) end
 return redis.call('LINDEX', KEYS[1], 0)`)
 	freeScript = redis.NewScript(`if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`)
@@ -82,6 +105,7 @@ func (m *mutantLock) acquire(ctx context.Context, r protocol.Request) (protocol.
 		time.Sleep(r.Wait() / 2) // until the competition is over
 	}
 	asked := time.Now()
+	var heard *redis.PubSub
 	for { // it polls, as a wrapper of a company does
 		tried := time.Now()
 		token, err := m.try(r, owner)
@@ -98,9 +122,19 @@ func (m *mutantLock) acquire(ctx context.Context, r protocol.Request) (protocol.
 			return m.hold(r, owner, token, tried), nil
 		case m.mutant == "early" && time.Since(asked) > r.Lease()/8 && r.WaitMS > 0:
 			return m.hold(r, owner, uint64(time.Now().UnixMicro()), tried), nil
+		case m.mutant == "hands over" && m.isHanded(r.Key):
+			return m.hold(r, owner, 1<<60, tried), nil
 		case m.mutant == "patient" && strings.HasSuffix(r.Key, ":2"):
 		case (m.mutant == "deaf" || m.mutant == "misses messages") && r.WaitMS > 0:
 			m.message()
+		case m.mutant == "stale waiter" && heard == nil:
+			heard = m.Subscribe(ctx, "freed")
+			defer func() { _ = heard.Close() }()
+			_, _ = heard.Receive(ctx)
+			continue // it looks again when it listens
+		case m.mutant == "stale waiter" && time.Since(asked) < r.Wait():
+			m.woken(ctx, heard, asked.Add(r.Wait()))
+			continue
 		case m.mutant == "asleep" && r.Wait() >= longWait && m.grants.Load()%20 == 0:
 			time.Sleep(r.Wait() - time.Since(asked)) // it has missed a message
 			return protocol.Held{}, protocol.ErrRefused
@@ -115,6 +149,8 @@ func (m *mutantLock) acquire(ctx context.Context, r protocol.Request) (protocol.
 // leave ends a wait, and leaves something behind when that is its defect.
 func (m *mutantLock) leave(r protocol.Request, owner string) {
 	switch {
+	case m.mutant == "stale waiter" && r.WaitMS > 0:
+		m.stale.Add(1)
 	case m.mutant == "frees siblings" && r.WaitMS > 0 && m.holdsIn(r.Key):
 		m.Del(context.Background(), r.Key)
 	case m.mutant == "sticky" && r.WaitMS > 0:
@@ -145,6 +181,25 @@ func (m *mutantLock) message() {
 	}
 	if err != nil && m.mutant == "deaf" {
 		select {} // it does not look whether the connection is there
+	}
+}
+
+// isHanded takes a key that a release has left to a waiter of this process.
+func (m *mutantLock) isHanded(key string) bool {
+	_, handed := m.handed.LoadAndDelete(key)
+	return handed
+}
+
+// woken waits for a message until a moment. The first waiter of the process has it, also when that one has gone.
+func (m *mutantLock) woken(ctx context.Context, heard *redis.PubSub, end time.Time) {
+	ctx, cancel := context.WithDeadline(ctx, end)
+	defer cancel()
+	for {
+		_, err := heard.ReceiveMessage(ctx)
+		if err != nil || m.stale.Add(-1) < 0 {
+			m.stale.Store(0)
+			return
+		}
 	}
 }
 
@@ -187,6 +242,11 @@ func (m *mutantLock) try(r protocol.Request, owner string) (token uint64, err er
 	case token == 0:
 	case m.mutant == "token of 1":
 		return 1, err
+	case m.mutant == "blocks":
+		if m.block.Load() == 0 {
+			m.block.Store(1000 * m.Incr(context.Background(), "blocks").Val())
+		}
+		return uint64(m.block.Load() + m.grants.Load()), err
 	case m.mutant == "counter":
 		return m.Incr(context.Background(), r.Key+":tokens").Uint64()
 	}
@@ -223,7 +283,11 @@ func (m *mutantLock) hold(r protocol.Request, owner string, token uint64, asked 
 		if m.mutant == "half an extension" {
 			lease /= 2
 		}
-		extended, err := renewScript.Run(ctx, m, []string{r.Key}, owner, lease).Int()
+		extend := renewScript
+		if m.mutant == "resurrects" {
+			extend = againScript
+		}
+		extended, err := extend.Run(ctx, m, []string{r.Key}, owner, lease).Int()
 		if m.mutant == "slow" {
 			time.Sleep(r.Lease() / 3)
 		}
@@ -238,6 +302,11 @@ func (m *mutantLock) hold(r protocol.Request, owner string, token uint64, asked 
 func (m *mutantLock) end(ctx context.Context, key, owner string, cancel func()) error {
 	if last, known := m.owners.LoadAndDelete(key); known && m.mutant == "release by key" {
 		owner = last.(string)
+	}
+	if m.mutant == "hands over" && m.waiting.Load() > 0 { // and does not look whether it was lost
+		m.handed.Store(key, true)
+		cancel()
+		return nil
 	}
 	err := m.release(ctx, key, owner)
 	if err == nil || errors.Is(err, protocol.ErrNotHeld) || m.mutant != "renews on" {
@@ -285,7 +354,7 @@ func (m *mutantLock) release(ctx context.Context, key, owner string) error {
 				time.Sleep(3 * time.Millisecond)
 			}
 		}()
-	case m.mutant == "deaf" || m.mutant == "misses messages":
+	case m.mutant == "deaf" || m.mutant == "misses messages" || m.mutant == "stale waiter":
 		m.Publish(ctx, "freed", key)
 	}
 	if err == nil && freed == 0 && m.mutant != "says released" {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"locklab/internal/faultproxy"
@@ -23,6 +24,8 @@ type process struct {
 	bench *bench
 	wires []*servers.Proxy
 	named string // how its packets name the key
+
+	unanswered atomic.Int64 // requests of a crowd
 }
 
 // start starts a copy of the program, behind the words of a command that starts it, and connects it.
@@ -46,7 +49,7 @@ func (b *bench) start(ctx context.Context, name string, command ...string) *proc
 	})
 	ready, err := copied.Connect(ctx, near.Addrs, b.lease)
 	b.mustBegin(err)
-	return &process{copied, b, wires, cmp.Or(ready.Key, key)}
+	return &process{Program: copied, bench: b, wires: wires, named: cmp.Or(ready.Key, key)}
 }
 
 // mustBegin ends the trial with err, unless that is nil. When no copy was granted a lock yet, nothing can be tried, and the run ends.
@@ -135,10 +138,15 @@ func (p *process) holds(ctx context.Context, key string) *holder {
 	return h
 }
 
-// settle requests a key until it is granted, for as long as a lease and some time more. The error is that of the last request. After a
-// fault of a server a copy may have lost its connection, so an early refusal or error is not the last word.
+// settle insists on a key for as long as a lease and some time more.
 func (p *process) settle(ctx context.Context, key string) (*holder, error) {
-	for deadline := time.Now().Add(p.bench.settling()); ; pause(ctx, p.Lease/20) {
+	return p.insist(ctx, key, p.bench.settling())
+}
+
+// insist requests a key until it is granted, for a while. The error is that of the last request. An early refusal or error is not the last
+// word: some locks do not wait, and after a fault of a server a copy may have lost its connection.
+func (p *process) insist(ctx context.Context, key string, wait time.Duration) (*holder, error) {
+	for deadline := time.Now().Add(wait); ; pause(ctx, p.Lease/20) {
 		h, err := p.request(key, max(0, time.Until(deadline)))(ctx)
 		again := errors.Is(err, clients.ErrRefused) || errors.Is(err, clients.ErrAnswer)
 		if !again || time.Now().After(deadline) {

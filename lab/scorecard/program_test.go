@@ -89,6 +89,7 @@ var mutants = []struct{ defect, row string }{
 	{"says released", "T03"},  // also of a lock that was lost
 	{"ten renewals", "T04"},   // at a time
 	{"one loss ends all renewals", "T04"},
+	{"waiters first", "T04"},     // a renewal waits until nobody waits for a lock
 	{"renews on", "T08"},         // after a release that has failed
 	{"renewal dies late", "T09"}, // with its first error
 	{"fails open", "T10"},        // an error is a grant
@@ -106,6 +107,11 @@ var mutants = []struct{ defect, row string }{
 	{"half an extension", "T19"},  // is half a lease
 	{"releases by prefix", "T21"}, // also other keys that begin like it
 	{"cleans up", "T24"},          // what other processes hold, when it starts
+	{"hands over", "T03"},         // what it has lost, to a waiter of its process
+	{"stale waiter", "T20"},       // whose wait has ended, and which takes the message of another one
+	{"blocks", "T05"},             // each process has a thousand tokens of its own
+	{"resurrects", "T19"},         // a lock that another process has held in the meantime
+	{"long extension", "T19"},     // its holder may rely on it for a minute, it says
 }
 
 // busy is the pace of this machine now.
@@ -202,9 +208,10 @@ func TestOtherSoundLocksHold(t *testing.T) {
 	testenv.Slow(t)
 	t.Parallel()
 	for program, rows := range map[string][]string{
-		"unrenewed none": {"T06", "T09", "T10", "T12", "T13", "T19"}, "unrenewed slow": {"T19"}, "hashes": {"T07", "T08"},
+		"unrenewed none": {"T02", "T03", "T05", "T06", "T09", "T10", "T12", "T13", "T15", "T19"}, "unrenewed hasty": {"T02", "T03", "T05"},
+		"unrenewed slow": {"T19"}, "hashes": {"T07", "T08"},
 		"quorum":                 {"T16", "T18"},
-		"ours " + protocol.Redis: {"T06", "T20"}, "ours " + protocol.RedLock: {"T18"}, "ours " + protocol.Database: {"T03"},
+		"ours " + protocol.Redis: {"T03", "T04", "T06", "T15", "T20"}, "ours " + protocol.RedLock: {"T18"}, "ours " + protocol.Database: {"T03"},
 		"ours " + protocol.ZooKeeper: {"T03"}, "ours " + protocol.Etcd: {"T03", "T20"}, "ours " + protocol.Memcached: {"T03"},
 	} {
 		t.Run(program, func(t *testing.T) {

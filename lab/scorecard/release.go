@@ -90,6 +90,37 @@ func siblingRelease(ctx context.Context, b *bench) {
 	}
 }
 
+// siblingAwaits lets A release a lock after a pause that was longer than its lease, while B holds the lock and another caller of A waits
+// for it. That one must not be granted it: a process may pass its lock on to its next caller only while it holds it.
+func siblingAwaits(ctx context.Context, b *bench) {
+	a, other, h := b.twoCopies(ctx)
+	r := clients.NewResource(b.Trial, false)
+	granted := a.begin(key, b.lease*17/10)
+	pause(ctx, b.lease/20) // it has begun to wait
+	a.Hit = true           // after the pause an error is an answer, too
+	a.Pause()
+	next, err := other.settle(ctx, key)
+	if err != nil {
+		b.Note(other.Name, "was not granted the key of a process that pauses, so nothing can be tried") // such as one that a connection keeps
+		a.Kill()
+		return
+	}
+	value := r.Read(next)
+	a.Resume()
+	release(ctx, h)
+	sibling, err := granted(ctx)
+	switch {
+	case sibling != nil:
+		b.mustKeep(next, sibling.Granted)
+		r.Add(sibling)
+		release(ctx, sibling)
+	case !errors.Is(err, clients.ErrAnswer):
+		b.Must(err)
+	}
+	r.Write(next, value+1)
+	release(ctx, next)
+}
+
 // slowRelease keeps a packet of A's release back, after so many, until the key is lost and B holds it. A release without such a packet, or
 // one that keeps B out until it is over, as a transaction may, is safe from that.
 func slowRelease(packets int) func(context.Context, *bench) {

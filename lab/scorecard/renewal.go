@@ -18,6 +18,23 @@ func longWork(leases int) func(context.Context, *bench) {
 	}
 }
 
+// longWorkBeside lets A work while another caller of its process waits for the same key.
+func longWorkBeside(ctx context.Context, b *bench) {
+	const leases = 3
+	a, other, h := b.twoCopies(ctx)
+	granted := a.begin(key, (leases+1)*b.lease)
+	b.work(ctx, other, h, leases)
+	released := time.Now()
+	release(ctx, h)
+	next, err := granted(ctx)
+	if next != nil {
+		b.mustFollow(h, next, released)
+		release(ctx, next)
+	} else if !errors.Is(err, clients.ErrAnswer) {
+		b.Must(err)
+	}
+}
+
 // work lets the holder read, work for some leases while another copy tries, and write. It does not release.
 func (b *bench) work(ctx context.Context, other *process, h *holder, leases int) {
 	r := clients.NewResource(b.Trial, false)
@@ -60,16 +77,25 @@ func (b *bench) extend(ctx context.Context, h *holder) {
 	}
 }
 
-// lateExtension lets A extend a lock that its server has lost, and that B holds.
-func lateExtension(ctx context.Context, b *bench) {
-	all, h := b.warm(ctx, 3)
-	other, c := all[1], all[2]
-	b.loseKeys(ctx)
-	next := other.holds(ctx, key)
-	if h.Extend(ctx) {
-		b.violates(h.Name, "was granted an extension of a lock that B holds")
+// lateExtension lets A extend a lock that its server has lost, and that B holds, or has held.
+func lateExtension(released bool) func(context.Context, *bench) {
+	return func(ctx context.Context, b *bench) {
+		all, h := b.warm(ctx, 3)
+		other, c := all[1], all[2]
+		b.loseKeys(ctx)
+		next := other.holds(ctx, key)
+		if released {
+			release(ctx, next)
+		}
+		if h.Extend(ctx) {
+			b.violates(h.Name, "was granted an extension of a lock that it had lost to B")
+		}
+		if released {
+			b.freed(ctx, c, "its release")
+		} else {
+			b.intruder(ctx, c, clients.NewResource(b.Trial, false), next, b.lease/10)
+		}
 	}
-	b.intruder(ctx, c, clients.NewResource(b.Trial, false), next, b.lease/10)
 }
 
 // keysHeld is how many keys one process holds: more than the workers of a small pool.

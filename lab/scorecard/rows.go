@@ -127,34 +127,39 @@ var rows = []Row{
 	{
 		ID: "T03-late-release", Title: "a late release frees nobody else's lock",
 		Promise: "A holder that has lost its lock releases it late, is told that it did not hold it, and the next holder keeps its own: in " +
-			"another process, in the same one, and when a step of the release is under way for long.",
+			"another process, in the same one, while a caller of the same one waits, and when a step of the release is under way for long.",
 		Matters: "A release that does not compare the owner deletes the next holder's lock. Then a third client acquires it.",
 		tries: []attempt{
 			control("the release is in time", lateRelease(false)),
 			fault("the key is lost before the release", lateRelease(true)),
 			fault("the key is lost, and nobody holds it", freeRelease),
 			fault("the next holder is in the same process", siblingRelease),
+			fault("the holder pauses, and another caller of its process waits", siblingAwaits),
 			variation("the key is lost after the first packet of the release", slowRelease(1)).overProxies(),
 			variation("the key is lost after the second packet of the release", slowRelease(2)).overProxies(),
 		},
 	},
 	{
 		ID: "T04-long-work", Title: "work longer than the lease", Claim: renews,
-		Promise: "A holder that works for five leases keeps its lock, and a process that holds twelve keys keeps each.",
+		Promise: "A holder that works for five leases keeps its lock, or for three while another caller of its process waits. A process that " +
+			"holds twelve keys keeps each.",
 		Matters: "When the lease ends during the work, a second client acquires the lock.",
 		tries: []attempt{
 			control("short work", longWork(0)),
 			variation("work of five leases", longWork(5)),
+			variation("another caller of the process waits", longWorkBeside),
 			variation("a process holds twelve keys", manyKeys(false)).where(elsewhere),
 			fault("a process holds twelve keys and loses one", manyKeys(true)).where(onRedis),
 		},
 	},
 	{
 		ID: "T05-pause", Title: "a pause past the lease", Claim: tokens,
-		Promise: "A holder that was stopped for longer than its lease cannot write after its successor: its token is too old.",
+		Promise: "A holder that was stopped for longer than its lease cannot write after its successor: its token is too old. Each token is " +
+			"larger than the one before, also when processes hold the key in turn.",
 		Matters: "No lock can prevent this alone. A long pause of the process, or of its machine, is enough.",
 		tries: []attempt{
 			control("no pause", staleWrite(noFault, true)),
+			variation("two processes in turn", inTurn),
 			{name: "paused, no token checked", run: staleWrite(paused, false), fault: true, breaks: true},
 			fault("paused, token checked", staleWrite(paused, true)),
 		},
@@ -251,9 +256,9 @@ var rows = []Row{
 	},
 	{
 		ID: "T15-burst", Title: "a burst, and what a section costs", Alone: true,
-		Promise: "No update is lost in a burst of 666 requests, and each is answered. Otherwise the lab only measures: commands and " +
-			"packets per section, and the burst beside a queue in one process. Commands inside a script count. " +
-			"A packet is what the proxy reads at a time.",
+		Promise: "No update is lost in a burst of 666 requests, and each request and release has an answer in time, be it an error. " +
+			"Otherwise the lab only measures: commands and packets per section, and the burst beside a queue in one process. Commands " +
+			"inside a script count. A packet is what the proxy reads at a time.",
 		Matters: "Hundreds of waiters use up pools that four do not. Polling costs the server commands, and waiting by messages costs fewer.",
 		Shows:   []lab.Quantity{sectionsDone, commandsEach, packetsEach, sectionTook, handOver},
 		tries: []attempt{
@@ -284,20 +289,23 @@ var rows = []Row{
 	},
 	{
 		ID: "T19-extension", Title: "a lease is extended", Claim: extends,
-		Promise: "A holder that extends its lease in time keeps its lock for three leases. A lock that is lost is not extended. The last " +
-			"extension is of a whole lease, and the key becomes free within two leases and two seconds.",
+		Promise: "A holder that extends its lease in time keeps its lock for three leases. A lock that was lost to another process is not " +
+			"extended. The last extension is of a whole lease, and no shorter than its until_ms, and then the key becomes free within two " +
+			"leases and two seconds.",
 		Matters: "An extension that does not compare the owner extends the next holder's lock.",
 		tries: []attempt{
 			control("short work", extendedWork(0)),
 			variation("work of three leases", extendedWork(3)),
-			fault("the key is lost before the extension", lateExtension),
+			fault("the key is lost before the extension", lateExtension(false)),
+			fault("another process has held the key before the extension", lateExtension(true)),
 			fault("the holder pauses after an extension", extendedPause),
 		},
 	},
 	{
 		ID: "T20-quiet-wait", Title: "waiting by message", Claim: messages, Alone: true,
 		Promise: "A waiter sends no more than ten packets in half a lease to a server. It gets the key within 50 ms of its release, four of " +
-			"five times, and within a quarter of the lease when the release came between its first try and what it sends then.",
+			"five times, and within a quarter of the lease when the release came between its first try and what it sends then, or when " +
+			"another wait of its process has ended before.",
 		Matters: "Polling costs the servers more with each waiter, or it makes each hand-over long. A message that comes before the waiter " +
 			"listens is missed.",
 		Shows: []lab.Quantity{slowGrant, packetsWaiting},
@@ -305,6 +313,7 @@ var rows = []Row{
 			control("nobody waits", quietWait(false)),
 			variation("a copy waits", quietWait(true)).overProxies(),
 			variation("the release comes before the waiter listens", lateWaiter).overProxies(),
+			variation("an earlier wait of its process has ended", secondWait).overProxies(),
 		},
 	},
 	{
@@ -364,7 +373,7 @@ var rows = []Row{
 	{
 		ID: "T27-clocks", Title: "clocks differ", shiftsClock: true,
 		Promise: "While the clock of one process is five minutes ahead, nobody is granted a key that another process holds, and a dead " +
-			"holder's key becomes free within two leases and two seconds.",
+			"holder's key becomes free within two leases and two seconds. The key's next token is larger than the one before.",
 		Matters: "A client that compares its own time with that of another client takes a lock that is held, or waits for one that is not.",
 		Shows:   []lab.Quantity{untilFree},
 		tries: []attempt{

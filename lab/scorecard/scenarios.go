@@ -65,28 +65,34 @@ func deadHolder(end int) func(context.Context, *bench) {
 			a.Kill()
 		}
 		next := b.freed(ctx, other, "its holder's end")
-		if next == nil || end != holderDies {
-			return
+		if next != nil && end == holderDies {
+			b.mustNotRely(h, next)
 		}
-		if early := h.ReliesUntil.Sub(next.Granted); early > 0 {
-			b.violates(other.Name, "was granted the key %s before the time until which A may rely on it", early.Round(time.Millisecond))
-		}
+	}
+}
+
+// mustNotRely demands that a former holder may not rely on the key any more, as its program said, when the next one was granted it.
+func (b *bench) mustNotRely(former, next *holder) {
+	if early := former.ReliesUntil().Sub(next.Granted); early > 0 {
+		b.violates(next.Name, "was granted the key %s before the time until which %s may rely on it", early.Round(time.Millisecond), former.Name)
 	}
 }
 
 // deadHolderAwaited kills A while B waits, longer than the key may stay locked: no message will tell it.
 func deadHolderAwaited(ctx context.Context, b *bench) {
 	a, other, _ := b.twoCopies(ctx)
-	granted := other.begin(key, 3*b.settling())
+	var next *holder
+	var err error
+	granted := b.Go(func() { next, err = other.insist(ctx, key, 3*b.settling()) })
 	pause(ctx, b.lease/4) // it has begun to wait
 	a.Kill()
 	died := time.Now()
-	next, err := granted(ctx)
+	granted()
 	switch {
-	case err != nil && !errors.Is(err, clients.ErrSilent):
+	case errors.Is(err, clients.ErrSilent), errors.Is(err, clients.ErrRefused), errors.Is(err, clients.ErrAnswer):
+		b.violates(other.Name, "was not granted the key of a dead holder within %s: %s", 3*b.settling(), err)
+	case err != nil:
 		b.Must(err)
-	case next == nil:
-		b.violates(other.Name, "was not granted the key of a dead holder, although it waited for %s", 3*b.settling())
 	case next.Granted.Sub(died) > b.settling():
 		b.violates(other.Name, "was granted the key of a dead holder after %s, and %s are allowed: no message tells it that the lease is over",
 			next.Granted.Sub(died).Round(time.Millisecond), b.settling())
@@ -99,7 +105,7 @@ func oddLease(lease time.Duration) func(context.Context, *bench) {
 		slower := time.Duration(math.Ceil((b.lease - ownLease).Seconds())) * time.Second // of a slow machine
 		b.lease = slower + lease
 		a, other, h := b.twoCopies(ctx)
-		b.outlivesPause(ctx, a, other, h.Asked)
+		b.outlivesPause(ctx, a, other, h, h.Asked)
 	}
 }
 
@@ -109,12 +115,13 @@ func extendedPause(ctx context.Context, b *bench) {
 	pause(ctx, b.lease/2)
 	asked := time.Now()
 	b.extend(ctx, h)
-	b.outlivesPause(ctx, a, other, asked)
+	b.outlivesPause(ctx, a, other, h, asked)
 }
 
 // outlivesPause pauses the holder, which renews nothing then, and lets B wait for the key. It must not be granted it before the lease that
-// was asked for is over, and must be soon then. A lock that its connection keeps is free when the holder has died.
-func (b *bench) outlivesPause(ctx context.Context, a, other *process, asked time.Time) {
+// was asked for is over, nor while A may rely on it, and must be soon then. A lock that its connection keeps is free when the holder has
+// died.
+func (b *bench) outlivesPause(ctx context.Context, a, other *process, h *holder, asked time.Time) {
 	a.Pause()
 	next, err := other.settle(ctx, key)
 	a.Kill()
@@ -128,6 +135,7 @@ func (b *bench) outlivesPause(ctx context.Context, a, other *process, asked time
 		if early := asked.Add(b.lease).Sub(next.Granted); early > b.lease/50 {
 			b.violates(other.Name, "was granted the key %s before a lease of %s was over", early.Round(time.Millisecond), b.lease)
 		}
+		b.mustNotRely(h, next)
 	}
 }
 
@@ -166,8 +174,8 @@ func staleWrite(fault int, checks bool) func(context.Context, *bench) {
 		}
 		if fault != noFault {
 			next := other.holds(ctx, key)
-			if checks && next.Token <= h.Token {
-				b.violates(other.Name, "was granted token %d, which is not larger than token %d of the holder before", next.Token, h.Token)
+			if checks {
+				b.mustGrow(h, next)
 			}
 			r.Add(next)
 			release(ctx, next)
@@ -180,6 +188,27 @@ func staleWrite(fault int, checks bool) func(context.Context, *bench) {
 			release(ctx, h)
 		}
 	}
+}
+
+// mustGrow demands a larger token than that of the holder before.
+func (b *bench) mustGrow(before, next *holder) {
+	if next.Token <= before.Token {
+		b.violates(next.Name, "was granted token %d, which is not larger than token %d of the holder before", next.Token, before.Token)
+	}
+}
+
+// inTurn lets both copies hold the key in turn, as soon as it is free.
+func inTurn(ctx context.Context, b *bench) {
+	a, other, h := b.twoCopies(ctx)
+	for range 5 {
+		for _, p := range []*process{other, a} {
+			release(ctx, h)
+			next := p.holds(ctx, key)
+			b.mustGrow(h, next)
+			h = next
+		}
+	}
+	release(ctx, h)
 }
 
 // Faults of which a holder is told.

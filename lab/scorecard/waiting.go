@@ -104,15 +104,11 @@ func quietWait(waits bool) func(context.Context, *bench) {
 			if n == 0 {
 				waiter.wantQuiet(ctx)
 			}
-			released := time.Now()
-			b.mustKeep(h, released)
-			release(ctx, h)
-			freed := time.Now()
-			next := waiter.takesOver(ctx, h, granted, released)
+			next, grant := waiter.takesOver(ctx, h, granted)
 			if next == nil {
 				return
 			}
-			took = append(took, next.Granted.Sub(freed))
+			took = append(took, grant)
 			first, waiter, h = waiter, first, next
 		}
 		release(ctx, h)
@@ -125,21 +121,28 @@ func quietWait(waits bool) func(context.Context, *bench) {
 	}
 }
 
-// takesOver waits until a waiter is granted the key that h has released. nil: it is not, which is a violation.
+// takesOver releases a key, and waits until a waiter is granted it, which took so long. nil: it is not, which is a violation.
 func (p *process) takesOver(
-	ctx context.Context, h *holder, granted func(context.Context) (*holder, error), released time.Time,
-) *holder {
+	ctx context.Context, h *holder, granted func(context.Context) (*holder, error), freed ...func(),
+) (next *holder, took time.Duration) {
+	released := time.Now()
+	p.bench.mustKeep(h, released)
+	release(ctx, h)
+	for _, then := range freed {
+		then()
+	}
+	free := time.Now()
 	next, err := granted(ctx)
 	if next == nil && (err == nil || errors.Is(err, clients.ErrSilent)) {
 		p.bench.violates(p.Name, "was not granted the key that %s had released, although it waited for %s", h.Name, p.bench.settling())
-		return nil
+		return nil, 0
 	}
 	p.Must(err)
 	p.bench.mustFollow(h, next, released)
-	return next
+	return next, next.Granted.Sub(free)
 }
 
-// wantQuiet counts for half a lease what a copy sends that waits.
+// wantQuiet counts for half a lease what a copy sends that does not hold the key.
 func (p *process) wantQuiet(ctx context.Context) {
 	var sent atomic.Int64
 	for _, w := range p.wires {
@@ -154,7 +157,7 @@ func (p *process) wantQuiet(ctx context.Context) {
 	packets, most := sent.Load(), int64(mostPackets*len(p.wires))
 	p.Measure(p.Name, packets, packetsWaiting)
 	if packets > most {
-		p.bench.violates(p.Name, "sent %d packets in half a lease while it waited, and %d are allowed: it polls", packets, most)
+		p.bench.violates(p.Name, "sent %d packets in half a lease without the key, and %d are allowed", packets, most)
 	}
 }
 
@@ -199,22 +202,51 @@ func lateWaiter(ctx context.Context, b *bench) {
 		case <-held:
 		case <-time.After(b.lease / 8): // it waits, and has sent no more
 		}
-		released := time.Now()
-		b.mustKeep(h, released)
-		release(ctx, h)
-		pass()
-		freed := time.Now()
-		next := waiter.takesOver(ctx, h, granted, released)
+		next, took := waiter.takesOver(ctx, h, granted, pass)
 		if next == nil {
 			return
 		}
-		if took := next.Granted.Sub(freed); took > b.lease/4 {
+		if took > b.soon() {
 			b.violates(waiter.Name, "was granted the key %s after its release, which had come after its packet %d: it does not look again "+
 				"when it listens", took.Round(time.Millisecond), packets)
 		}
 		first, waiter, h = waiter, first, next
 	}
 	release(ctx, h)
+}
+
+// soon is how long a hand-over may take that needs a second look.
+func (b *bench) soon() time.Duration { return max(b.lease/4, b.Scaled(4*notified)) }
+
+// secondWait lets a copy wait again when a wait of it has ended. The message of the release is for the caller that waits. It happens twice:
+// one hand-over may be slow because the machine was busy for a moment.
+func secondWait(ctx context.Context, b *bench) {
+	first, waiter, h := b.twoCopies(ctx)
+	var quickest time.Duration
+	for round := range 2 {
+		if next, err := waiter.begin(key, b.lease/8)(ctx); errors.Is(err, clients.ErrSilent) {
+			b.Note(waiter.Name, "its wait does not end, so it cannot wait again") // T13 judges that
+			release(ctx, h)
+			return
+		} else if b.Must(err); next != nil {
+			b.mustFollow(h, next, time.Now())
+		}
+		granted := waiter.begin(key, b.settling())
+		pause(ctx, b.lease/4) // it has begun to wait
+		next, took := waiter.takesOver(ctx, h, granted)
+		if next == nil {
+			return
+		}
+		if round == 0 || took < quickest {
+			quickest = took
+		}
+		first, waiter, h = waiter, first, next
+	}
+	release(ctx, h)
+	if quickest > b.soon() {
+		b.violates(waiter.Name, "was granted the key %s after its release, of which a caller may have heard whose wait had ended",
+			quickest.Round(time.Millisecond))
+	}
 }
 
 // failOpen lets B request a key that A holds while B's server does not answer as it should. No answer is no grant.

@@ -68,7 +68,7 @@ func waysTable(all []result) string {
 	return marked.Table(len(columns), columns, rows)
 }
 
-// rowTable says what each row of the scorecard promises.
+// rowTable says what each row of the scorecard is about.
 func rowTable(all []result) string {
 	var rows [][]string
 	for _, row := range claimed(all) {
@@ -76,9 +76,9 @@ func rowTable(all []result) string {
 		if row.Claim.Name != "" {
 			claim = "`" + row.Claim.Name + "`"
 		}
-		rows = append(rows, []string{row.ID, row.Promise, claim})
+		rows = append(rows, []string{lab.Number(row.ID), row.Title, claim})
 	}
-	return marked.Table(3, []string{"row", "promise", "claimed as"}, rows)
+	return marked.Table(3, []string{"row", "what it tries", "claimed as"}, rows)
 }
 
 // claimed are the rows that some lock claims.
@@ -110,7 +110,7 @@ func scoreTable(all []result) string {
 	return marked.Table(len(columns), columns, lines)
 }
 
-// cell is the result of a row. It links what the documentation says of it.
+// cell is the result of a row. When it does not hold, the cell links what the documentation says of it.
 func (r result) cell(row scorecard.Row) string {
 	states := map[scorecard.State]string{
 		scorecard.Holds: "holds", scorecard.Violated: "**violated**", scorecard.Inconclusive: "inconclusive", scorecard.NotClaimed: "no",
@@ -119,7 +119,7 @@ func (r result) cell(row scorecard.Row) string {
 	if !r.claims(row) {
 		state = states[scorecard.NotClaimed]
 	}
-	if limit, documented := r.limit(lab.Number(row.ID)); documented {
+	if limit, documented := r.limit(lab.Number(row.ID)); documented && state != states[scorecard.Holds] {
 		return fmt.Sprintf("[%s](%s)", state, limit.URL)
 	}
 	return state

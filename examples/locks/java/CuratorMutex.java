@@ -13,11 +13,12 @@ import org.apache.curator.retry.ExponentialBackoffRetry;
  * Curator's InterProcessMutex as a program for app lab try. With the argument listener a ConnectionStateListener tells that the session is
  * lost. SUSPENDED is not told: Curator's manual says that the lock may still be held then.
  *
- * <p>Two settings differ from the defaults. The session timeout is 2 s, because rows wait for its end; the default is 60 s. The connection
- * timeout is 2 s as well, because Curator warns of one that is longer than the session timeout; the default is 15 s.
+ * <p>Two settings differ from the defaults. The session timeout is 6 s, because rows wait for its end; the default is 60 s. It is no shorter,
+ * because the client needs two thirds of it to notice a dead connection, and up to a second before it connects again. The connection
+ * timeout is 6 s as well, because Curator warns of one that is longer than the session timeout; the default is 15 s.
  */
 public class CuratorMutex {
-  private static final int SESSION_MS = 2000;
+  private static final int SESSION_MS = 6000;
 
   public static void main(String[] args) throws Exception {
     List<String> arguments = List.of(args);

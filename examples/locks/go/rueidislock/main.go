@@ -22,7 +22,10 @@ func main() {
 	options := map[string]rueidislock.LockerOption{
 		"": {KeyMajority: 1, NoLoopTracking: true}, "best": {NoLoopTracking: true, TryNextAfter: time.Second},
 	}[way] // else the defaults
-	claims := protocol.Claims{Name: strings.TrimSpace("rueidislock " + way), Store: protocol.Redis, Renews: true, Tells: true, Messages: true}
+	claims := protocol.Claims{
+		Name: strings.TrimSpace("rueidislock " + way), Store: protocol.Redis, Renews: true, Tells: true, Messages: true,
+		Silent: true, // what ends a lock returns nothing
+	}
 	err := protocol.Serve(os.Stdin, os.Stdout, claims, func(start protocol.Request) (protocol.Lock, error) {
 		options.ClientOption, options.KeyValidity = rueidis.ClientOption{InitAddress: start.Servers}, start.Lease()
 		locker, err := rueidislock.NewLocker(options)

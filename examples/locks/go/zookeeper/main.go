@@ -1,6 +1,6 @@
 // Command zookeeper is the Lock of github.com/go-zookeeper/zk as a program for app lab try. Lock waits without a bound, so a copy answers
 // when it is granted: zookeeper. With zookeeper abandon, a wait that is over is answered, and a later grant is released. The timeout of the
-// session is the lab's lease.
+// session is six seconds: the library needs two thirds of it to notice a dead connection, and waits for a second before it connects again.
 package main
 
 import (
@@ -16,13 +16,16 @@ import (
 )
 
 func main() {
-	claims := protocol.Claims{Name: "zk.Lock", Store: protocol.ZooKeeper, Renews: true, Messages: true}
+	const session = 6 * time.Second
+	claims := protocol.Claims{
+		Name: "zk.Lock", Store: protocol.ZooKeeper, Renews: true, Messages: true, LeaseMS: session.Milliseconds(),
+	}
 	abandon := len(os.Args) > 1 && os.Args[1] == "abandon"
 	if abandon {
 		claims.Name = "zk.Lock, abandoned wait"
 	}
 	err := protocol.Serve(os.Stdin, os.Stdout, claims, func(start protocol.Request) (protocol.Lock, error) {
-		conn, events, err := zk.Connect(start.Servers, start.Lease())
+		conn, events, err := zk.Connect(start.Servers, session)
 		if err != nil {
 			return nil, err
 		}
