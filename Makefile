@@ -118,7 +118,7 @@ class: ## Generate a Kubernetes lab for each participant of a class, as in: make
 kubernetes-test: ## Test the manifests of deploy/kubernetes, which is a separate module
 	cd deploy/kubernetes && go vet ./... && go test -count=1 ./...
 
-libraries: ## Test lock libraries in four languages and write docs/libraries.md with their scorecards (an hour)
+libraries: ## Test lock libraries in four languages and write docs/libraries.md with their scorecards (two hours)
 	@go run ./tools/libraries
 
 library: ## Test one library, or one test of it, as in: make library NAME=redsync-five ROW=T18

@@ -105,8 +105,8 @@ func (m *mutantLock) acquire(ctx context.Context, r protocol.Request) (protocol.
 		time.Sleep(r.Wait() / 2) // until the competition is over
 	}
 	asked := time.Now()
-	var heard *redis.PubSub
-	for { // it polls, as a wrapper of a company does
+	var heard *redis.PubSub // it ends with the process
+	for {                   // it polls, as a wrapper of a company does
 		tried := time.Now()
 		token, err := m.try(r, owner)
 		switch {
@@ -124,17 +124,12 @@ func (m *mutantLock) acquire(ctx context.Context, r protocol.Request) (protocol.
 			return m.hold(r, owner, uint64(time.Now().UnixMicro()), tried), nil
 		case m.mutant == "hands over" && m.isHanded(r.Key):
 			return m.hold(r, owner, 1<<60, tried), nil
-		case m.mutant == "patient" && strings.HasSuffix(r.Key, ":2"):
+		case m.mutant == "patient" && strings.HasSuffix(r.Key, ":2"), m.mutant == "endless try" && r.WaitMS == 0:
 		case (m.mutant == "deaf" || m.mutant == "misses messages") && r.WaitMS > 0:
 			m.message()
-		case m.mutant == "stale waiter" && heard == nil:
-			heard = m.Subscribe(ctx, "freed")
-			defer func() { _ = heard.Close() }()
-			_, _ = heard.Receive(ctx)
-			continue // it looks again when it listens
 		case m.mutant == "stale waiter" && time.Since(asked) < r.Wait():
-			m.woken(ctx, heard, asked.Add(r.Wait()))
-			continue
+			heard = m.listen(ctx, heard, asked.Add(r.Wait()))
+			continue // it looks again
 		case m.mutant == "asleep" && r.Wait() >= longWait && m.grants.Load()%20 == 0:
 			time.Sleep(r.Wait() - time.Since(asked)) // it has missed a message
 			return protocol.Held{}, protocol.ErrRefused
@@ -190,15 +185,20 @@ func (m *mutantLock) isHanded(key string) bool {
 	return handed
 }
 
-// woken waits for a message until a moment. The first waiter of the process has it, also when that one has gone.
-func (m *mutantLock) woken(ctx context.Context, heard *redis.PubSub, end time.Time) {
+// listen begins to listen, and then waits for a message until a moment. The first waiter of the process has it, also when that one has gone.
+func (m *mutantLock) listen(ctx context.Context, heard *redis.PubSub, end time.Time) *redis.PubSub {
+	if heard == nil {
+		heard = m.Subscribe(ctx, "freed")
+		_, _ = heard.Receive(ctx)
+		return heard
+	}
 	ctx, cancel := context.WithDeadline(ctx, end)
 	defer cancel()
 	for {
 		_, err := heard.ReceiveMessage(ctx)
 		if err != nil || m.stale.Add(-1) < 0 {
 			m.stale.Store(0)
-			return
+			return heard
 		}
 	}
 }

@@ -107,6 +107,7 @@ var mutants = []struct{ defect, row string }{
 	{"half an extension", "T19"},  // is half a lease
 	{"releases by prefix", "T21"}, // also other keys that begin like it
 	{"cleans up", "T24"},          // what other processes hold, when it starts
+	{"endless try", "T13"},        // for a key that is held
 	{"hands over", "T03"},         // what it has lost, to a waiter of its process
 	{"stale waiter", "T20"},       // whose wait has ended, and which takes the message of another one
 	{"blocks", "T05"},             // each process has a thousand tokens of its own

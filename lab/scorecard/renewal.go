@@ -108,7 +108,11 @@ func manyKeys(loses bool) func(context.Context, *bench) {
 		b.mustServe(ctx, all)
 		a, other := all[0], all[1]
 		var held []*holder
-		acquire := func() { held = append(held, a.holds(ctx, fmt.Sprintf("%s:%d", key, 100+len(held)))) }
+		name := 100
+		acquire := func() {
+			held = append(held, a.holds(ctx, fmt.Sprintf("%s:%d", key, name)))
+			name++ // A does not request the one again that it has lost, and has not released
+		}
 		for len(held) < keysHeld/2 {
 			acquire()
 		}

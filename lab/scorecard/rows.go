@@ -243,9 +243,12 @@ var rows = []Row{
 	},
 	{
 		ID: "T13-opposite-order", Title: "two locks in opposite order time out",
-		Promise: "Two processes that request each other's key are refused when their wait is over.",
+		Promise: "Two processes that request each other's key are refused when their wait is over. So is one that tries once for a held key.",
 		Matters: "Without a bound on the wait this is a deadlock.",
-		tries:   []attempt{control("one lock each", opposite(false)), {name: "each wants the other's", run: opposite(true)}},
+		tries: []attempt{
+			control("one lock each", opposite(false)), variation("a single try", singleTry),
+			{name: "each wants the other's", run: opposite(true)},
+		},
 	},
 	{
 		ID: "T14-fairness", Title: "nobody starves", Alone: true,

@@ -161,6 +161,21 @@ func (p *process) wantQuiet(ctx context.Context) {
 	}
 }
 
+// singleTry lets B try once for a key that A holds. It must be refused.
+func singleTry(ctx context.Context, b *bench) {
+	_, other, h := b.twoCopies(ctx)
+	next, err := other.begin(key, 0)(ctx)
+	switch {
+	case errors.Is(err, clients.ErrSilent):
+		b.violates(other.Name, "has no answer to a single try for a key that %s holds", h.Name)
+	case next != nil:
+		b.mustFollow(h, next, time.Now())
+	default:
+		b.Must(err)
+	}
+	release(ctx, h)
+}
+
 // opposite lets A and B each hold one key and request the other's. Both must be refused in time.
 func opposite(crossed bool) func(context.Context, *bench) {
 	return func(ctx context.Context, b *bench) {

@@ -74,6 +74,9 @@ func TestTheTableOfLocks(t *testing.T) {
 			t.Errorf("%q: %v", wrong, err)
 		}
 	}
+	if l, err := named(all, "etcd,redsync"); err != nil || len(l) != 2 || l[0].Name != "etcd" || l[1].Name != "redsync" {
+		t.Errorf("two names are %+v, %v", l, err)
+	}
 	if l, err := named(all, "redsync"); err != nil || len(l) != 1 || l[0].Command != "store/locks/redsync" {
 		t.Errorf("redsync is %+v, %v", l, err)
 	}

@@ -1,8 +1,8 @@
 // Command libraries builds the adapters of examples/locks, and tries each lock with `app lab try`. It saves the scorecards in
 // examples/locks/scorecards, and writes the tables of docs/libraries.md.
 //
-//	libraries                    tries all locks, and writes the page (an hour)
-//	libraries save NAME [ROW]…   tries one lock, or some rows of it, saves its scorecard, and writes the page
+//	libraries                    tries all locks, and writes the page (two hours)
+//	libraries save NAME [ROW]…   tries one lock, or some rows of it, saves its scorecard, and writes the page; NAME,NAME tries several
 //	libraries show NAME [ROW]…   prints the scorecard, and writes no page
 //	libraries mixed              tries which libraries exclude each other on one key, and writes docs/mixed-stack.md (a minute)
 //	libraries page               writes both pages from what was saved
@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 
 	"locklab/internal/marked"
@@ -72,16 +73,20 @@ func run(ctx context.Context, args []string) error {
 	return errors.Join(err, writePage(all))
 }
 
-// named is the lock with this name. The error lists all names.
-func named(all []Lock, name string) ([]Lock, error) {
-	var known []string
-	for i, l := range all {
-		if l.Name == name {
-			return all[i : i+1], nil
+// named are the locks with these names, which commas separate. The error lists all names.
+func named(all []Lock, names string) (found []Lock, err error) {
+	for _, name := range strings.Split(names, ",") {
+		i := slices.IndexFunc(all, func(l Lock) bool { return l.Name == name })
+		if i < 0 {
+			var known []string
+			for _, l := range all {
+				known = append(known, l.Name)
+			}
+			return nil, fmt.Errorf("no lock is called %q; the names are %s", name, strings.Join(known, ", "))
 		}
-		known = append(known, l.Name)
+		found = append(found, all[i])
 	}
-	return nil, fmt.Errorf("no lock is called %q; the names are %s", name, strings.Join(known, ", "))
+	return found, nil
 }
 
 // writePage writes the tables of both pages from what was saved.

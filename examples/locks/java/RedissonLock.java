@@ -63,7 +63,7 @@ public class RedissonLock {
   }
 
   private static Lab.Grant acquireFenced(RFencedLock lock, long waitMs) {
-    Long token = waitMs == 0 ? lock.tryLockAndGetToken() : lock.tryLockAndGetToken(waitMs, MILLISECONDS);
+    Long token = lock.tryLockAndGetToken(Math.max(1, waitMs), MILLISECONDS); // without a wait it does not return while another client holds it
     return token != null ? new Held(lock, token.toString()) : null;
   }
 
