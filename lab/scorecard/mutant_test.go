@@ -185,7 +185,7 @@ func (m *mutantLock) isHanded(key string) bool {
 	return handed
 }
 
-// listen begins to listen, and then waits for a message until a moment. The first waiter of the process has it, also when that one has gone.
+// listen begins to listen, and then waits for a message until a moment. The first waiter of the process has it, even one that has gone.
 func (m *mutantLock) listen(ctx context.Context, heard *redis.PubSub, end time.Time) *redis.PubSub {
 	if heard == nil {
 		heard = m.Subscribe(ctx, "freed")
