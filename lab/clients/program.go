@@ -205,13 +205,10 @@ func (h *ProcessHolder) believe(kind history.Kind, text string) {
 	}
 }
 
-// underway is how long the answer of a program may be under way. It is longer than that on a machine that is too slow for a trial.
-const underway = 50 * time.Millisecond
-
-// granted takes the answer.
+// granted takes the answer. It may have been under way for a tenth of the lease; for more on a machine that is too slow for a trial.
 func (h *ProcessHolder) granted(a protocol.Answer) {
 	h.Granted, h.Token = time.Now(), a.Token
-	h.extended(h.Granted.Add(-h.t.Scaled(underway)))
+	h.extended(h.Granted.Add(-h.p.Lease / 10))
 	h.rely(h.Asked, a)
 	h.believe(history.Grant, "")
 }

@@ -90,6 +90,13 @@ func (b *bench) anySilent(callers []*process) (silent bool) {
 	return silent
 }
 
+// unrenewedIsLong makes the lease of a lock that is not renewed long: hundreds of callers of a process may delay an answer by a second.
+func (b *bench) unrenewedIsLong() {
+	if !b.program.Claims.Renews {
+		b.longLease()
+	}
+}
+
 // startAll starts n copies.
 func (b *bench) startAll(ctx context.Context, n int) (all []*process) {
 	for i := range n {
@@ -108,6 +115,7 @@ func (b *bench) mustServe(ctx context.Context, all []*process) {
 // exclusion counts in sections, by callers of each of n copies. Without the lock it shows that the load loses updates.
 func exclusion(n, callers, sections int, locked bool) func(context.Context, *bench) {
 	return func(ctx context.Context, b *bench) {
+		b.unrenewedIsLong()
 		r, all := clients.NewResource(b.Trial, false), b.startAll(ctx, n)
 		if locked {
 			b.mustServe(ctx, all)
@@ -236,6 +244,7 @@ func (b *bench) local(ctx context.Context) *process {
 // time for. In a burst they add one to a counter. Without copies it is the local queue that they call.
 func cost(n, callers, sections int) func(context.Context, *bench) {
 	return func(ctx context.Context, b *bench) {
+		b.unrenewedIsLong()
 		all := b.startAll(ctx, n)
 		if n == 0 {
 			all = append(all, b.local(ctx))
@@ -246,9 +255,7 @@ func cost(n, callers, sections int) func(context.Context, *bench) {
 		for _, p := range all {
 			p.Hit = true // so many requests may be too many for it: an error is counted as no section
 			p.Crowd = n > 0 && callers == burst
-			for _, w := range p.wires {
-				w.Delay(func(faultproxy.Chunk) time.Duration { packets.Add(1); return 0 })
-			}
+			p.eachPacket(func(*servers.Proxy, faultproxy.Chunk) { packets.Add(1) })
 		}
 		for i := range callers {
 			calling = append(calling, all[i%len(all)])
@@ -269,12 +276,20 @@ func cost(n, callers, sections int) func(context.Context, *bench) {
 		if callers > 1 {
 			b.Measure("lab", turns.median().Microseconds(), handOver)
 		}
-		if n > 0 {
-			b.Measure("lab", 10*packets.Load()/max(done, 1), packetsEach)
+		if n == 0 {
+			return
 		}
-		if n > 0 && b.Real && len(b.servers.Nodes) > 0 {
+		b.Measure("lab", 10*packets.Load()/max(done, 1), packetsEach)
+		if b.Real && len(b.servers.Nodes) > 0 {
 			b.Measure("lab", 10*(b.commands(ctx)-before)/max(done, 1), commandsEach)
 		}
+	}
+}
+
+// eachPacket calls see with each packet between a copy and its servers, from now on.
+func (p *process) eachPacket(see func(w *servers.Proxy, c faultproxy.Chunk)) {
+	for _, w := range p.wires {
+		w.Delay(func(c faultproxy.Chunk) time.Duration { see(w, c); return 0 })
 	}
 }
 

@@ -41,9 +41,12 @@ func serveMutant(name string) {
 		if strings.HasPrefix(mutant, "patient client") {
 			timeout = time.Hour
 		}
-		m := &mutantLock{mutant: mutant, unrenewed: unrenewed, parts: soundParts(), Client: redis.NewClient(&redis.Options{
+		m := &mutantLock{mutant: mutant, next: make(chan struct{}), parts: soundParts(), Client: redis.NewClient(&redis.Options{
 			Addr: start.Servers[0], MaxRetries: -1, DisableIdentity: true, ReadTimeout: timeout, DialTimeout: timeout, PoolSize: 20,
 		})}
+		if unrenewed {
+			m.renewal = runs(lookScript)
+		}
 		if replace := defects[mutant]; replace != nil {
 			replace(m)
 		}
@@ -74,13 +77,13 @@ func hashed(key string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(k
 
 type mutantLock struct {
 	*redis.Client
-	mutant    string
-	unrenewed bool // it renews nothing, and claims so
+	mutant string
 	parts
 	grants  atomic.Int64
 	waiting atomic.Int64
 	owners  sync.Map // by key
 	handed  sync.Map // keys that a release has left to a waiter
+	next    chan struct{}
 	block   atomic.Int64
 	stale   atomic.Int64 // waiters that have gone, and that a message still wakes
 }
@@ -104,6 +107,9 @@ func (m *mutantLock) acquire(ctx context.Context, r protocol.Request) (protocol.
 	if m.mutant == "selfish" && !strings.HasPrefix(r.ID, "a") && r.Wait() >= longWait {
 		time.Sleep(r.Wait() / 2) // until the competition is over
 	}
+	if m.mutant == "waits on" { // it looks whether the wait is over, but seldom
+		r.WaitMS += 2000
+	}
 	asked := time.Now()
 	var heard *redis.PubSub // it ends with the process
 	for {                   // it polls, as a wrapper of a company does
@@ -119,6 +125,7 @@ func (m *mutantLock) acquire(ctx context.Context, r protocol.Request) (protocol.
 		case m.mutant == "crowd" && m.waiting.Load() > 50:
 			return m.hold(r, owner, 1, tried), nil
 		case token > 0:
+			m.answerLate()
 			return m.hold(r, owner, token, tried), nil
 		case m.mutant == "early" && time.Since(asked) > r.Lease()/8 && r.WaitMS > 0:
 			return m.hold(r, owner, uint64(time.Now().UnixMicro()), tried), nil
@@ -138,6 +145,24 @@ func (m *mutantLock) acquire(ctx context.Context, r protocol.Request) (protocol.
 			return protocol.Held{}, protocol.ErrRefused
 		}
 		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// answerLate keeps some grants back for two seconds and a half, or until another caller of the process is granted the key.
+func (m *mutantLock) answerLate() {
+	if m.mutant != "late" {
+		return
+	}
+	select {
+	case m.next <- struct{}{}: // to a grant that is kept back
+		return
+	default:
+	}
+	if m.grants.Load()%20 == 0 {
+		select {
+		case <-m.next:
+		case <-time.After(2500 * time.Millisecond):
+		}
 	}
 }
 
@@ -265,8 +290,11 @@ func (m *mutantLock) hold(r protocol.Request, owner string, token uint64, asked 
 			lost <- "it is gone"
 		}
 		<-ctx.Done()
-		if m.mutant == "tells late" { // of a lock that it has released
+		switch m.mutant {
+		case "tells late": // of a lock that it has released
 			time.Sleep(r.Lease() / 3)
+			lost <- "it is gone"
+		case "crosses": // a renewal that is under way finds that the release came first
 			lost <- "it is gone"
 		}
 	}()
@@ -276,26 +304,30 @@ func (m *mutantLock) hold(r protocol.Request, owner string, token uint64, asked 
 		until *= 3
 	}
 	return protocol.Held{Token: token, Until: until, Lost: lost, Release: release, Extend: func(ctx context.Context) error {
-		if m.mutant == "extends nothing" {
-			return protocol.ErrNotHeld
-		}
-		lease := m.lease(r)
-		if m.mutant == "half an extension" {
-			lease /= 2
-		}
-		extend := renewScript
-		if m.mutant == "resurrects" {
-			extend = againScript
-		}
-		extended, err := extend.Run(ctx, m, []string{r.Key}, owner, lease).Int()
-		if m.mutant == "slow" {
-			time.Sleep(r.Lease() / 3)
-		}
-		if err == nil && extended == 0 && m.mutant != "extends all" {
-			err = protocol.ErrNotHeld
-		}
-		return err
+		return m.extend(ctx, r, owner)
 	}}
+}
+
+func (m *mutantLock) extend(ctx context.Context, r protocol.Request, owner string) error {
+	if m.mutant == "extends nothing" {
+		return protocol.ErrNotHeld
+	}
+	lease := m.lease(r)
+	if m.mutant == "half an extension" {
+		lease /= 2
+	}
+	extend := renewScript
+	if m.mutant == "resurrects" {
+		extend = againScript
+	}
+	extended, err := extend.Run(ctx, m, []string{r.Key}, owner, lease).Int()
+	if m.mutant == "slow" {
+		time.Sleep(r.Lease() / 3)
+	}
+	if err == nil && extended == 0 && m.mutant != "extends all" {
+		err = protocol.ErrNotHeld
+	}
+	return err
 }
 
 // end releases a grant, and ends its renewal.
@@ -307,6 +339,10 @@ func (m *mutantLock) end(ctx context.Context, key, owner string, cancel func()) 
 		m.handed.Store(key, true)
 		cancel()
 		return nil
+	}
+	if m.mutant == "crosses" {
+		cancel()
+		time.Sleep(10 * time.Millisecond)
 	}
 	err := m.release(ctx, key, owner)
 	if err == nil || errors.Is(err, protocol.ErrNotHeld) || m.mutant != "renews on" {

@@ -112,11 +112,11 @@ func (p *process) acquireKey(ctx context.Context, key string, wait time.Duration
 	return h
 }
 
-// mustKeep ends the trial when a lock is not renewed and its lease may have been over at a moment. Then another grant is no violation: this
-// machine is too slow.
+// mustKeep ends the trial when a lock is not renewed and its lease may have been over at a moment. Then another grant is no violation.
 func (b *bench) mustKeep(h *holder, at time.Time) {
 	if !b.program.Claims.Renews && h.MayHaveEnded(at) {
-		b.Must(errors.New("the lease of the holder ended before the end of the trial: this machine is too slow; run it again"))
+		b.Must(errors.New("the lease of the holder ended before the end of the trial: this machine is too slow, or a wait of the program " +
+			"is longer than wait_ms; run it again"))
 	}
 }
 

@@ -1,6 +1,6 @@
 // Package scorecard tries any program with a lock. The program speaks package protocol. The file rows.go is the table of the
-// rows. The file scenarios.go has a short function for each row, and process.go is a copy of the program as the lab sees it. Each row is an
-// experiment, so the engine runs, judges and draws it.
+// rows, and names a short function for each attempt. process.go is a copy of the program as the lab sees it. Each row is an experiment, so
+// the engine runs, judges and draws it.
 //
 // What is NOT guaranteed: a row that holds says that this run showed no violation, and no more.
 package scorecard
@@ -149,6 +149,13 @@ func (b *bench) every(interval time.Duration, do func()) (stop func()) {
 
 // part is a part of the lease.
 func (b *bench) part(of float64) time.Duration { return time.Duration(of * float64(b.lease)) }
+
+// longLease makes the lease so long that it is not over before the trial. A program with a fixed lease keeps its own.
+func (b *bench) longLease() {
+	if b.program.Claims.LeaseMS == 0 {
+		b.lease *= 10
+	}
+}
 
 // settling is how long a key may stay locked after its holder's end: a program may round its lease, and poll.
 func (b *bench) settling() time.Duration { return 2*b.lease + b.Scaled(2*time.Second) }

@@ -17,12 +17,14 @@ func twoDown(how func(*bench, *servers.Node)) func(context.Context, *bench) {
 	return func(ctx context.Context, b *bench) {
 		_, other, h := b.twoCopies(ctx)
 		release(ctx, h)
+		after := "its holder's release"
 		if how != nil {
+			after = "two of five servers had failed"
 			for _, n := range b.servers.Nodes[:2] {
 				how(b, n)
 			}
 		}
-		b.freed(ctx, other, "two of five servers had failed")
+		b.freed(ctx, other, after)
 	}
 }
 
@@ -60,6 +62,7 @@ func oneEmpty(restarted bool) func(context.Context, *bench) {
 		case next == nil && !reached():
 			b.Must(fmt.Errorf("%s has not connected again to the server that has restarted, so nothing is shown", other.Name))
 		case next != nil && !h.IsLost(): // a holder that has told of its loss has stopped
+			b.mustKeep(h, next.Granted)
 			r.Add(next)
 			release(ctx, next)
 		}

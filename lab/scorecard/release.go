@@ -35,15 +35,15 @@ func lateRelease(keysLost bool) func(context.Context, *bench) {
 func lostRelease(lost bool) func(context.Context, *bench) {
 	return func(ctx context.Context, b *bench) {
 		a, other, h := b.twoCopies(ctx)
-		mustBeLost := func() {}
+		mustBeLost, after := func() {}, "its release"
 		if lost {
-			mustBeLost = a.loseReply()
+			mustBeLost, after = a.loseReply(), "a release whose reply was lost"
 		}
 		sent := b.Now()
 		release(ctx, h)
 		mustBeLost()
 		b.Must(b.lostBefore(sent))
-		if next := b.freed(ctx, other, "a release whose reply was lost"); next != nil {
+		if next := b.freed(ctx, other, after); next != nil {
 			release(ctx, h) // a careful client repeats it
 			b.intruder(ctx, a, clients.NewResource(b.Trial, false), next, b.lease/10)
 		}

@@ -42,6 +42,7 @@ func (b *bench) work(ctx context.Context, other *process, h *holder, leases int)
 	end := time.Now().Add(time.Duration(leases) * b.lease)
 	for ; time.Now().Before(end) && ctx.Err() == nil; pause(ctx, b.lease/20) {
 		if next := other.acquire(ctx, time.Until(end)); next != nil {
+			b.mustKeep(h, next.Granted)
 			r.Add(next)
 			release(ctx, next)
 			break
@@ -198,9 +199,7 @@ func (b *bench) keeps(ctx context.Context, h *holder, other *process) {
 // deployment lets A hold a lock while B, which has held it before, is stopped, and C starts. The lease is long: a start takes a while.
 func deployment(others bool) func(context.Context, *bench) {
 	return func(ctx context.Context, b *bench) {
-		if b.program.Claims.LeaseMS == 0 {
-			b.lease *= 10
-		}
+		b.longLease()
 		all, h := b.warm(ctx, 2)
 		r := clients.NewResource(b.Trial, false)
 		c := all[1]

@@ -139,18 +139,20 @@ func (b *bench) outlivesPause(ctx context.Context, a, other *process, h *holder,
 	}
 }
 
-// intruder lets C try, between the read and the write of a holder. A grant is one too many: an update is lost.
-func (b *bench) intruder(ctx context.Context, c *process, r *clients.Resource, first *holder, wait time.Duration) (granted bool) {
+// intruder lets C try, between the read and the write of a holder. A grant is one too many: an update is lost. told: there was none, and
+// the holder's program has told of a loss.
+func (b *bench) intruder(ctx context.Context, c *process, r *clients.Resource, first *holder, wait time.Duration) (told bool) {
 	value := r.Read(first)
 	if h := c.acquire(ctx, wait); h != nil {
-		granted = true
 		b.mustKeep(first, h.Granted)
 		r.Add(h)
 		release(ctx, h)
+	} else {
+		told = first.IsLost() // before its release: after that the program may tell of a loss
 	}
 	r.Write(first, value+1)
 	release(ctx, first)
-	return granted
+	return told
 }
 
 // Faults by which A loses its lock to B.
@@ -258,15 +260,15 @@ func lostAcquire(lost bool) func(context.Context, *bench) {
 	return func(ctx context.Context, b *bench) {
 		a, other, h := b.twoCopies(ctx)
 		release(ctx, h)
-		mustBeLost := func() {}
+		mustBeLost, after := func() {}, "its release"
 		if lost {
-			mustBeLost = a.loseReply()
+			mustBeLost, after = a.loseReply(), "an acquire whose reply was lost"
 		}
 		if h = a.acquire(ctx, b.lease/2); h != nil {
 			release(ctx, h)
 		}
 		mustBeLost()
-		b.freed(ctx, other, "an acquire whose reply was lost")
+		b.freed(ctx, other, after)
 	}
 }
 
@@ -303,7 +305,7 @@ func cutHolder(fault int) func(context.Context, *bench) {
 			pause(ctx, b.lease/2) // a renewal has opened its connection
 			a.forget()
 		}
-		if granted := b.intruder(ctx, other, r, h, wait); !granted && b.program.Claims.Renews && h.IsLost() {
+		if told := b.intruder(ctx, other, r, h, wait); told && b.program.Claims.Renews {
 			b.violates(a.Name, "told of a loss, and nobody else was granted the key")
 		}
 		b.freed(ctx, other, "its release")
