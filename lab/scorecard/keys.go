@@ -64,7 +64,7 @@ func otherKeys(both bool) func(context.Context, *bench) {
 // holdsOther requests a key that is free, while a copy holds other ones. A refusal is a violation. nil: it is not granted. An error,
 // such as that of a key that is too long, is no violation.
 func (p *process) holdsOther(ctx context.Context, key, while string) *holder {
-	h, err := p.insist(ctx, key, p.Lease/4)
+	h, err := p.insist(ctx, key, p.Lease/4, clients.ErrRefused)
 	switch {
 	case errors.Is(err, clients.ErrRefused):
 		p.bench.violates(p.Name, "was refused the key %q while %s was held", clients.Short([]byte(key)), while)

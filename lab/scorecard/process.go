@@ -140,16 +140,16 @@ func (p *process) holds(ctx context.Context, key string) *holder {
 
 // settle insists on a key for as long as a lease and some time more.
 func (p *process) settle(ctx context.Context, key string) (*holder, error) {
-	return p.insist(ctx, key, p.bench.settling())
+	return p.insist(ctx, key, p.bench.settling(), clients.ErrRefused, clients.ErrAnswer)
 }
 
-// insist requests a key until it is granted, for a while. The error is that of the last request. An early refusal or error is not the last
-// word: some locks do not wait, and after a fault of a server a copy may have lost its connection.
-func (p *process) insist(ctx context.Context, key string, wait time.Duration) (*holder, error) {
+// insist requests a key until it is granted, for a while, and again after some errors. The last request's error is that of the call. A
+// refusal is not the last word: some locks do not wait. After a fault of a server a copy may have lost its connection, which is an error.
+func (p *process) insist(ctx context.Context, key string, wait time.Duration, again ...error) (*holder, error) {
 	for deadline := time.Now().Add(wait); ; pause(ctx, p.Lease/20) {
 		h, err := p.request(key, max(0, time.Until(deadline)))(ctx)
-		again := errors.Is(err, clients.ErrRefused) || errors.Is(err, clients.ErrAnswer)
-		if !again || time.Now().After(deadline) {
+		failed := slices.ContainsFunc(again, func(one error) bool { return errors.Is(err, one) })
+		if !failed || time.Now().After(deadline) {
 			return h, err
 		}
 	}

@@ -83,7 +83,7 @@ func deadHolderAwaited(ctx context.Context, b *bench) {
 	a, other, _ := b.twoCopies(ctx)
 	var next *holder
 	var err error
-	granted := b.Go(func() { next, err = other.insist(ctx, key, 3*b.settling()) })
+	granted := b.Go(func() { next, err = other.insist(ctx, key, 3*b.settling(), clients.ErrRefused, clients.ErrAnswer) })
 	pause(ctx, b.lease/4) // it has begun to wait
 	a.Kill()
 	died := time.Now()

@@ -69,7 +69,7 @@ func endedWait(end int) func(context.Context, *bench) {
 			return
 		}
 		pause(ctx, b.lease/10) // time for what is left of B's wait to take the key
-		switch _, err := c.insist(ctx, key, b.lease/2); {
+		switch _, err := c.insist(ctx, key, b.lease/2, clients.ErrRefused); {
 		case errors.Is(err, clients.ErrRefused):
 			b.violates(c.Name, "was not granted the key within half a lease, although nobody wants it")
 		default:
