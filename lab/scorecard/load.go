@@ -121,6 +121,7 @@ func exclusion(n, callers, sections int, locked bool) func(context.Context, *ben
 			b.mustServe(ctx, all)
 		}
 		calling := slices.Concat(slices.Repeat([][]*process{all}, callers)...)
+		turns := handOvers{tokens: b.program.Claims.Tokens}
 		each := b.load(ctx, calling, sections, loadFor, func(p *process, i int) bool {
 			h := clients.Unlocked(b.Trial, p.Name, fmt.Sprintf("%s%d", p.Name, i))
 			if locked {
@@ -129,6 +130,7 @@ func exclusion(n, callers, sections int, locked bool) func(context.Context, *ben
 					pause(ctx, b.lease/20)
 					return false
 				}
+				turns.granted(b, granted)
 				h = granted
 			}
 			value := r.Read(h)
@@ -260,7 +262,7 @@ func cost(n, callers, sections int) func(context.Context, *bench) {
 		for i := range callers {
 			calling = append(calling, all[i%len(all)])
 		}
-		var turns handOvers
+		turns := handOvers{tokens: n > 0 && b.program.Claims.Tokens}
 		counter := clients.NewResource(b.Trial, false)
 		if callers != burst {
 			counter = nil
@@ -303,7 +305,7 @@ func (p *process) section(ctx context.Context, turns *handOvers, counter *client
 		}
 		return false
 	}
-	turns.granted()
+	turns.granted(p.bench, h)
 	if counter != nil {
 		value := counter.Read(h)
 		pause(ctx, work)
@@ -324,19 +326,27 @@ func (p *process) countSilent(err error) bool {
 	return true
 }
 
-// handOvers are the times from a release to the next grant.
+// handOvers are the times from a release to the next grant, and the tokens.
 type handOvers struct {
-	mu   sync.Mutex
-	free time.Time // since the last release
-	all  []time.Duration
+	tokens bool // they must grow
+	mu     sync.Mutex
+	free   time.Time // since the last release
+	all    []time.Duration
+	last   *holder
 }
 
-func (o *handOvers) granted() {
+// granted notes a grant while it is held, and so in the sequence of grants.
+func (o *handOvers) granted(b *bench, h *holder) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !o.free.IsZero() {
 		o.all = append(o.all, time.Since(o.free))
 	}
+	if o.tokens && o.last != nil && h.Token <= o.last.Token {
+		b.mustGrow(o.last, h)
+		o.tokens = false // one is enough
+	}
+	o.last = h
 }
 
 func (o *handOvers) released() {

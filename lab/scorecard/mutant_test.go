@@ -38,7 +38,7 @@ func serveMutant(name string) {
 	}
 	err := protocol.Serve(os.Stdin, out, claims, func(start protocol.Request) (protocol.Lock, error) {
 		timeout := start.Lease() / 2
-		if strings.HasPrefix(mutant, "patient client") {
+		if strings.HasPrefix(mutant, "patient client") || mutant == "fence, patient" {
 			timeout = time.Hour
 		}
 		m := &mutantLock{mutant: mutant, next: make(chan struct{}), parts: soundParts(), Client: redis.NewClient(&redis.Options{
@@ -247,6 +247,31 @@ func (m *mutantLock) lease(r protocol.Request) int64 {
 	return r.LeaseMS
 }
 
+// set locks the key if it is free. Some defects ask another key before.
+func (m *mutantLock) set(ctx context.Context, r protocol.Request, owner string) (token uint64, err error) {
+	var ticket uint64
+	if strings.HasPrefix(m.mutant, "fence") || m.mutant == "ticket" {
+		if ticket, err = m.Incr(ctx, "fence:"+r.Key).Uint64(); err != nil {
+			return 0, err
+		}
+	}
+	switch m.mutant {
+	case "ticket":
+		time.Sleep(3 * time.Millisecond)
+	case "fence, then SETNX":
+		locked, err := m.SetNX(ctx, r.Key, owner, 0).Result()
+		if err != nil || !locked {
+			return 0, err
+		}
+		return ticket, m.PExpire(ctx, r.Key, r.Lease()).Err()
+	}
+	token, err = grantScript.Run(ctx, m, []string{r.Key}, owner, m.lease(r)).Uint64()
+	if token > 0 && ticket > 0 {
+		token = ticket
+	}
+	return token, err
+}
+
 func (m *mutantLock) try(r protocol.Request, owner string) (token uint64, err error) {
 	if m.mutant == "queue" && r.WaitMS > 0 {
 		first, err := queueScript.Run(context.Background(), m, []string{r.Key + ":queue"}, owner).Text()
@@ -259,7 +284,7 @@ func (m *mutantLock) try(r protocol.Request, owner string) (token uint64, err er
 			}
 		}()
 	}
-	token, err = grantScript.Run(context.Background(), m, []string{r.Key}, owner, m.lease(r)).Uint64()
+	token, err = m.set(context.Background(), r, owner)
 	if token == 0 && err == nil && m.mutant == "shared" && m.grants.Load()%20 == 0 {
 		return 1, nil
 	}

@@ -213,19 +213,22 @@ func (p *process) holdBack(packets int, match func(faultproxy.Chunk) bool) (held
 	})
 }
 
-// holdReply keeps back what each server replies to the next request of a copy that names the key, until pass. mustBeHeld waits for it, and
-// ends the trial when there was no such request.
-func (p *process) holdReply() (mustBeHeld, pass func()) {
-	p.Hit = true
-	held, pass := p.hold(func(w *servers.Proxy) (<-chan struct{}, func()) { return w.HoldReply(p.names) })
-	return func() {
-		select {
-		case <-held:
-			p.Fault(p.Name, "reply under way", "the proxy keeps the reply to a request that names the key")
-		case <-time.After(p.Lease / 2):
-			p.Must(p.noRequest("held back"))
+// namesFrom returns what reports whether a packet is a request that names the key, and the nth such one or a later one.
+func (p *process) namesFrom(nth int) func(request faultproxy.Chunk) bool {
+	n := 0
+	return func(request faultproxy.Chunk) bool {
+		if p.names(request) {
+			n++
 		}
-	}, pass
+		return n >= nth && p.names(request)
+	}
+}
+
+// holdReply keeps back what each server replies to the nth request of a copy from now on that names the key, until pass. held is closed
+// when there was such a request.
+func (p *process) holdReply(nth int) (held <-chan struct{}, pass func()) {
+	p.Hit = true
+	return p.hold(func(w *servers.Proxy) (<-chan struct{}, func()) { return w.HoldReply(p.namesFrom(nth)) })
 }
 
 // hold begins a hold on each server of a copy. held is closed when one of them keeps something back.
@@ -256,18 +259,22 @@ func (p *process) hold(begin func(*servers.Proxy) (held <-chan struct{}, pass fu
 
 const replyLost = "reply lost"
 
-// loseReply loses the reply to the next request of a copy that names the key, on each of its servers. The server executes the request.
-// The returned function ends the trial when there was no such request. A program may answer the lab before its server has answered.
-func (p *process) loseReply() (mustBeLost func()) {
+// loseReply loses the reply to the nth request of a copy from now on that names the key, on each of its servers. The server executes the
+// request. The returned function ends the trial when there was no first request. A program may answer the lab before its server has
+// answered.
+func (p *process) loseReply(nth int) (mustBeLost func()) {
 	p.Hit = true
 	lost, once := make(chan struct{}), sync.Once{}
 	for _, w := range p.wires {
-		w.LoseReply(p.names, func(reply faultproxy.Chunk) {
+		w.LoseReply(p.namesFrom(nth), func(reply faultproxy.Chunk) {
 			once.Do(func() { close(lost) })
 			p.Fault(p.Name, replyLost, fmt.Sprintf("the proxy received %q from the server and closed the connection", clients.Short(reply.Data)))
 		})
 	}
 	return func() {
+		if nth > 1 {
+			return
+		}
 		select {
 		case <-lost:
 		case <-time.After(p.Lease / 2):

@@ -112,6 +112,9 @@ var mutants = []struct{ defect, row string }{
 	{"stale waiter", "T20"},       // whose wait has ended, and which takes the message of another one
 	{"blocks", "T05"},             // each process has a thousand tokens of its own
 	{"resurrects", "T19"},         // a lock that another process has held in the meantime
+	{"ticket", "T01"},             // the token is taken before the lock
+	{"fence, then SETNX", "T07"},  // the second packet locks the key, and the third one sets its expiry
+	{"fence, patient", "T23"},     // it takes a grant however late the second reply is
 	{"long extension", "T19"},     // its holder may rely on it for a minute, it says
 }
 

@@ -37,7 +37,7 @@ func lostRelease(lost bool) func(context.Context, *bench) {
 		a, other, h := b.twoCopies(ctx)
 		mustBeLost, after := func() {}, "its release"
 		if lost {
-			mustBeLost, after = a.loseReply(), "a release whose reply was lost"
+			mustBeLost, after = a.loseReply(1), "a release whose reply was lost"
 		}
 		sent := b.Now()
 		release(ctx, h)

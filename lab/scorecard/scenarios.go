@@ -255,14 +255,14 @@ func loss(fault int) func(context.Context, *bench) {
 	}
 }
 
-// lostAcquire loses the reply to A's acquire. The key must become free, whatever A says of it.
-func lostAcquire(lost bool) func(context.Context, *bench) {
+// lostAcquire loses the nth reply to A's acquire, or none: 0. The key must become free, whatever A says of it.
+func lostAcquire(nth int) func(context.Context, *bench) {
 	return func(ctx context.Context, b *bench) {
 		a, other, h := b.twoCopies(ctx)
 		release(ctx, h)
 		mustBeLost, after := func() {}, "its release"
-		if lost {
-			mustBeLost, after = a.loseReply(), "an acquire whose reply was lost"
+		if nth > 0 {
+			mustBeLost, after = a.loseReply(nth), "an acquire whose reply was lost"
 		}
 		if h = a.acquire(ctx, b.lease/2); h != nil {
 			release(ctx, h)
@@ -312,21 +312,30 @@ func cutHolder(fault int) func(context.Context, *bench) {
 	}
 }
 
-// lateGrant keeps the reply to A's acquire back until its lease is over and B holds the key.
-func lateGrant(late bool) func(context.Context, *bench) {
+// lateGrant keeps the nth reply to A's acquire back until its lease is over and B holds the key, or none: 0.
+func lateGrant(nth int) func(context.Context, *bench) {
 	return func(ctx context.Context, b *bench) {
 		a, other, h := b.twoCopies(ctx)
 		release(ctx, h)
-		if !late {
+		if nth == 0 {
 			release(ctx, a.holds(ctx, key))
 			return
 		}
 		r := clients.NewResource(b.Trial, false)
-		mustBeHeld, pass := a.holdReply()
+		held, pass := a.holdReply(nth)
 		var again *holder
 		var failed error
-		answered := b.Go(func() { again, failed = a.begin(key, b.lease/2)(ctx) })
-		mustBeHeld()
+		done := make(chan struct{})
+		answered := b.Go(func() { defer close(done); again, failed = a.begin(key, b.lease/2)(ctx) })
+		select {
+		case <-held:
+			b.Fault(a.Name, "reply under way", "the proxy keeps the reply to a request that names the key")
+		case <-done:
+			if nth == 1 {
+				b.Must(a.noRequest("held back"))
+			}
+			return // its acquire has no such request
+		}
 		settling, cancel := context.WithTimeout(ctx, b.settling())
 		defer cancel()
 		next, err := other.settle(settling, key)
