@@ -18,6 +18,7 @@ import (
 	"net/url"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -75,7 +76,7 @@ func (a answer) locked() (instance, by string) {
 	return refusal.Instance, by
 }
 
-// Send is a way to send requests: [Simultaneous] or [Sequential]. It returns their answers in the same order. The error
+// Send is a way to send requests: [Simultaneous], [Sequential] or [Shared]. It returns their answers in the same order. The error
 // says that the requests were not sent, or that ctx ended.
 type Send func(ctx context.Context, base string, requests []*http.Request) (answers []answer, began time.Time, err error)
 
@@ -137,6 +138,37 @@ func sequential(
 		}
 	}
 	return answers, began, ctx.Err()
+}
+
+// Shared sends requests from so many clients, in order. Each client has one connection, and sends the next request that is due when its
+// last one was answered. rate is in requests per second, at random times as those of people; 0: a request is due when a client is free.
+func Shared(clients, rate int) Send {
+	return func(ctx context.Context, base string, requests []*http.Request) ([]answer, time.Time, error) {
+		connections, err := dialAll(ctx, base, clients)
+		if err != nil {
+			return nil, time.Time{}, err
+		}
+		defer closeAll(connections)
+		defer context.AfterFunc(ctx, func() { closeAll(connections) })()
+		answers, due, began := make([]answer, len(requests)), &arrivals{rate: rate}, time.Now()
+		due.begin()
+		var next atomic.Int64
+		var done sync.WaitGroup
+		for _, connection := range connections {
+			done.Go(func() {
+				for {
+					_, more := due.next(ctx)
+					i := int(next.Add(1)) - 1
+					if !more || i >= len(requests) {
+						return
+					}
+					answers[i] = exchange(connection, requests[i], began)
+				}
+			})
+		}
+		done.Wait()
+		return answers, began, ctx.Err()
+	}
 }
 
 // took is the time from the first request to the last answer.

@@ -74,6 +74,42 @@ func TestSequentialIsOneAfterTheOther(t *testing.T) {
 	}
 }
 
+// As many requests are on their way as there are clients, and no more: this server answers none before it has that many.
+func TestClientsShareTheRequests(t *testing.T) {
+	const clients, rounds = 5, 4
+	arrived, over := make(chan struct{}), make(chan struct{})
+	var inside atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if inside.Add(1) > clients {
+			t.Error("more requests than clients")
+		}
+		arrived <- struct{}{}
+		<-over
+		fmt.Fprint(w, r.URL.Query().Get("n"))
+	}))
+	defer server.Close()
+	go func() {
+		for range rounds {
+			for range clients {
+				<-arrived
+			}
+			inside.Store(0)
+			for range clients {
+				over <- struct{}{}
+			}
+		}
+	}()
+	answers, _, err := Shared(clients, 0)(t.Context(), server.URL, Target{URL: server.URL}.requests(clients*rounds, numbered))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, a := range answers {
+		if a.Err != nil || string(a.Body) != fmt.Sprint(i) {
+			t.Fatalf("answer %d is %+v", i, a)
+		}
+	}
+}
+
 func TestBurstEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

@@ -8,6 +8,7 @@ import (
 	"locklab/lab"
 	"locklab/lab/burst"
 	"locklab/lab/claims/services"
+	"locklab/systems/ratelimit"
 )
 
 var R0 = Experiments.Add(lab.Experiment{
@@ -29,11 +30,16 @@ var R0 = Experiments.Add(lab.Experiment{
 // supplierCalls sends more requests than the supplier's limit to instances that call it, and records which calls were made.
 func supplierCalls(algorithm string, instances int) lab.Scenario {
 	const requests = 36 * services.SupplierNodes
+	return callSupplier(algorithm, instances, services.PerMinute, requests, burst.Simultaneous)
+}
+
+// callSupplier sends so many requests to instances that call a supplier with this limit, and records which calls were made.
+func callSupplier(algorithm string, instances int, limit ratelimit.Limit, requests int, send burst.Send) lab.Scenario {
 	return func(ctx context.Context, t *lab.Trial) {
 		s := services.Service{Instances: instances, Version: "v0", Flags: []string{
-			fmt.Sprintf("--supplier-limit=%d", services.PerMinute.Count), "--supplier-window=" + services.PerMinute.Window.String(),
+			fmt.Sprintf("--supplier-limit=%d", limit.Count), "--supplier-window=" + limit.Window.String(),
 		}}
-		b, err := burst.RunCalls(ctx, s.Start(ctx, t), algorithm, requests, burst.Simultaneous)
+		b, err := burst.RunCalls(ctx, s.Start(ctx, t), algorithm, requests, send)
 		t.Must(err)
 		services.RecordBurst(t, b.Began, b.Events)
 		t.Measure("supplier", int64(b.Seen), lab.Count.Of("calls made"))
