@@ -23,8 +23,9 @@ const (
 	down     = "docker compose down"
 )
 
-// algorithms are those whose result differs: none, a counter in each instance, three counters in Redis, a part of the limit for each.
-var algorithms = []string{"r0", "r1", "r3", "r4", "r6", "r7"}
+// algorithms are those whose result differs: none, a counter in each instance, A0's listing, three counters in Redis, a part of the limit
+// for each instance, and A0's listing with >=.
+var algorithms = []string{"r0", "r1", "r2", "r3", "r4", "r6", "r7", "r9"}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
