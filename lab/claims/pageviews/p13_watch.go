@@ -1,0 +1,229 @@
+package pageviews
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"locklab/lab"
+	"locklab/lab/claims/services"
+	"locklab/lab/clients"
+	"locklab/lab/history"
+	"locklab/pview"
+	"locklab/versions"
+)
+
+var P13 = Experiments.Add(lab.Experiment{
+	ID:       "P13-watch",
+	Articles: lab.Articles{"A1"},
+	Claim: `
+		WATCH, MULTI and EXEC on one connection lose no page view and grant a lock once, if the read comes after WATCH; INCR needs far
+		fewer requests.`,
+	Level:    lab.Medium,
+	Schedule: lab.Schedule{Needs: []lab.Need{lab.RedisServer}, Takes: 5 * time.Second},
+	Check:    services.LostViews,
+	Variants: []lab.Variant{
+		{Name: "INCR", Run: clients.OnRedis(allViews(byINCR))},
+		{Name: "WATCH, GET, EXEC", Run: clients.OnRedis(allViews(byWatch))},
+		{Name: "GET, EXEC", Expect: lab.Sometimes, Run: clients.OnRedis(allViews(byExecAlone))},
+		{Name: "WATCH before GET, step by step", Run: clients.OnRedis(watchBeside(watchThenGet))},
+		{Name: "WATCH after GET, step by step", Expect: lab.Sometimes, Run: clients.OnRedis(watchBeside(getThenWatch))},
+		{Name: "WATCH on another connection, step by step", Expect: lab.Sometimes, Run: clients.OnRedis(watchBeside(watchElsewhere))},
+		{Name: "a lock by WATCH, GET, EXEC", Run: clients.OnRedis(viewsUnderWatchedLock)},
+	},
+})
+
+var (
+	attemptsPerView = lab.Tenths.Of("attempts per page view")
+	requestsPerView = lab.Tenths.Of("requests per page view")
+	triesPerGrant   = lab.Tenths.Of("attempts per grant of the lock")
+)
+
+// watchPool is how many connections each of the two instances has. So many page views of an instance run at the same moment, and the others
+// wait for a connection.
+const watchPool = 20
+
+// watchInstance is one of two processes that count views, with connections of its own.
+type watchInstance struct {
+	*redis.Client
+	name     string
+	requests atomic.Int64 // sent to Redis; MULTI, SET and EXEC are one
+}
+
+func startWatchInstances(x *clients.Redis) (both [2]*watchInstance) {
+	for i := range both {
+		o := clients.OneAttempt(x.Node.Addr)
+		o.PoolSize, o.PoolTimeout, o.ReadTimeout = watchPool, x.Scaled(time.Minute), x.Scaled(10*time.Second)
+		both[i] = &watchInstance{Client: redis.NewClient(o), name: fmt.Sprintf("instance-%d", i+1)}
+		x.Cleanup(both[i].Close)
+		x.Tap(both[i].Client)
+		both[i].AddHook(countRequests{&both[i].requests})
+	}
+	return both
+}
+
+// countRequests is a hook that counts what a client sends and waits for.
+type countRequests struct{ n *atomic.Int64 }
+
+func (countRequests) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (c countRequests) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error { c.n.Add(1); return next(ctx, cmd) }
+}
+
+func (c countRequests) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error { c.n.Add(1); return next(ctx, cmds) }
+}
+
+// countView adds one to the counter. written is its new value, unless another client's write came between: then it is 0.
+type countView func(ctx context.Context, i *watchInstance) (written int64, err error)
+
+func byINCR(ctx context.Context, i *watchInstance) (int64, error) {
+	return i.Incr(ctx, pview.Key).Result()
+}
+
+// byWatch is the loop's body of Redis's manual: EXEC does nothing if the counter was written after WATCH.
+func byWatch(ctx context.Context, i *watchInstance) (written int64, err error) {
+	err = i.Watch(ctx, func(tx *redis.Tx) error {
+		if written, err = nextView(ctx, tx); err != nil {
+			return err
+		}
+		return setView(ctx, tx.TxPipelined, written)
+	}, pview.Key)
+	return unlessRefused(written, err)
+}
+
+// byExecAlone has the commands of byWatch but WATCH.
+func byExecAlone(ctx context.Context, i *watchInstance) (int64, error) {
+	written, err := nextView(ctx, i)
+	if err != nil {
+		return 0, err
+	}
+	return written, setView(ctx, i.TxPipelined, written)
+}
+
+func nextView(ctx context.Context, from redis.Cmdable) (int64, error) {
+	read, err := from.Get(ctx, pview.Key).Int64()
+	if errors.Is(err, redis.Nil) {
+		err = nil
+	}
+	return read + 1, err
+}
+
+// setView sends MULTI, SET and EXEC.
+func setView(ctx context.Context, pipelined func(context.Context, func(redis.Pipeliner) error) ([]redis.Cmder, error), value int64) error {
+	_, err := pipelined(ctx, func(p redis.Pipeliner) error { return p.Set(ctx, pview.Key, value, 0).Err() })
+	return err
+}
+
+// unlessRefused returns 0 without an error if EXEC did nothing.
+func unlessRefused(written int64, err error) (int64, error) {
+	if errors.Is(err, redis.TxFailedErr) {
+		return 0, nil
+	}
+	return written, err
+}
+
+// allViews counts the 666 views at two instances, as many at the same moment as they have connections. A view is tried until it is counted.
+func allViews(count countView) func(context.Context, *clients.Redis) {
+	return func(ctx context.Context, x *clients.Redis) {
+		both := startWatchInstances(x)
+		var attempts atomic.Int64
+		x.ByChance()
+		x.GoEach(versions.ArticleUsers, func(n int) {
+			i, written := both[n%2], int64(0)
+			for written == 0 {
+				var err error
+				attempts.Add(1)
+				written, err = count(ctx, i)
+				x.Must(err)
+			}
+			recordView(x.Trial, i, fmt.Sprintf("request %d", n+1), history.Write, written)
+		})()
+		requests := both[0].requests.Load() + both[1].requests.Load()
+		x.Measure("both instances", 10*attempts.Load()/versions.ArticleUsers, attemptsPerView)
+		x.Measure("both instances", 10*requests/versions.ArticleUsers, requestsPerView)
+		recordCounter(ctx, x)
+	}
+}
+
+func recordView(t *lab.Trial, i *watchInstance, owner string, kind history.Kind, value int64) {
+	t.Record(history.Event{Timeline: i.name, Owner: owner, Kind: kind, Key: pview.Key, Value: value})
+}
+
+func recordCounter(ctx context.Context, x *clients.Redis) {
+	n, err := x.Conn.Get(ctx, pview.Key).Int64()
+	x.Must(err)
+	x.Record(history.Event{Timeline: "Redis", Kind: history.Final, Key: pview.Key, Value: n})
+}
+
+// heldUp is a view of an instance that calls meanwhile when it has read, once, and returns what it has read plus one.
+type heldUp func(ctx context.Context, i *watchInstance, meanwhile func(read int64)) (written int64, err error)
+
+func watchThenGet(ctx context.Context, i *watchInstance, meanwhile func(int64)) (written int64, err error) {
+	err = i.Watch(ctx, func(tx *redis.Tx) error {
+		if written, err = nextView(ctx, tx); err != nil {
+			return err
+		}
+		meanwhile(written - 1)
+		return setView(ctx, tx.TxPipelined, written)
+	}, pview.Key)
+	return unlessRefused(written, err)
+}
+
+func getThenWatch(ctx context.Context, i *watchInstance, meanwhile func(int64)) (written int64, err error) {
+	if written, err = nextView(ctx, i); err != nil {
+		return 0, err
+	}
+	meanwhile(written - 1)
+	err = i.Watch(ctx, func(tx *redis.Tx) error { return setView(ctx, tx.TxPipelined, written) }, pview.Key)
+	return unlessRefused(written, err)
+}
+
+// watchElsewhere sends MULTI, SET and EXEC to the pool, which has no reason to take the connection that watches.
+func watchElsewhere(ctx context.Context, i *watchInstance, meanwhile func(int64)) (written int64, err error) {
+	err = i.Watch(ctx, func(tx *redis.Tx) error {
+		if written, err = nextView(ctx, tx); err != nil {
+			return err
+		}
+		meanwhile(written - 1)
+		return setView(ctx, i.TxPipelined, written)
+	}, pview.Key)
+	return unlessRefused(written, err)
+}
+
+// watchBeside lets a view of instance-2 be counted between the read and the write of a view of instance-1, which is repeated if EXEC does
+// nothing.
+func watchBeside(view heldUp) func(context.Context, *clients.Redis) {
+	return func(ctx context.Context, x *clients.Redis) {
+		both, counted := startWatchInstances(x), false
+		beside := func(read int64) {
+			recordView(x.Trial, both[0], "view 1", history.Read, read)
+			if counted {
+				return
+			}
+			counted = true
+			written, err := watchThenGet(ctx, both[1], func(read int64) { recordView(x.Trial, both[1], "view 2", history.Read, read) })
+			x.Must(err)
+			recordView(x.Trial, both[1], "view 2", history.Write, written)
+		}
+		attempts := int64(0)
+		for written := int64(0); written == 0; {
+			var err error
+			attempts++
+			written, err = view(ctx, both[0], beside)
+			x.Must(err)
+			if written == 0 {
+				x.Note(both[0].name, "EXEC → nil: the counter was written after WATCH")
+				continue
+			}
+			recordView(x.Trial, both[0], "view 1", history.Write, written)
+		}
+		x.Measure(both[0].name, 10*attempts, attemptsPerView)
+		recordCounter(ctx, x)
+	}
+}
