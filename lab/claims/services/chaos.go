@@ -1,6 +1,7 @@
 package services
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -24,6 +25,7 @@ const (
 	chaosThink = 20 * time.Millisecond  // between reading and writing an order
 	chaosPhase = 500 * time.Millisecond // for how long one kind of fault goes on
 	chaosRound = 4 * time.Second        // of page views
+	chaosWait  = 30 * time.Second       // for the lock, as the app's default
 
 	chaosAtMost = 5 // times For, on a machine that is too slow for each fault to happen in For
 )
@@ -34,6 +36,7 @@ type Chaos struct {
 	Topology topology.Kind // empty: single; with Sentinel the master is replaced, too
 	For      time.Duration // at least, and until each kind of fault happened
 	Calm     bool          // without faults
+	NoToken  bool          // v3's, without the check of its token: the instances are [ViewService]s, for page views only
 }
 
 // chaos is a run.
@@ -44,12 +47,13 @@ type chaos struct {
 	over  context.Context         // ends when the time is over
 	nodes []redis.UniversalClient // that keep the lock
 	admin *redislock.Lock         // of the Redis lock
+	taken int64                   // how many keys the administrator has deleted or freed, when the time is over
 }
 
 // Views lets 20 clients send page views, in rounds that begin at zero: the checks of one long history would take too long.
 func (c Chaos) Views(ctx context.Context, t *lab.Trial) {
 	x := c.start(ctx, t)
-	var confirmed, stale, failed int
+	var confirmed, lost, stale, failed int
 	for round := 1; x.over.Err() == nil; round++ {
 		key := fmt.Sprintf("%s, round %d", burst.CounterKey, round)
 		end, stop := context.WithTimeout(x.over, chaosRound)
@@ -61,11 +65,15 @@ func (c Chaos) Views(ctx context.Context, t *lab.Trial) {
 		}
 		RecordBurst(t, b.Began, b.Events)
 		t.Record(history.Event{Timeline: "Redis", Kind: history.Final, Key: key, Value: b.Final})
-		confirmed, stale, failed = confirmed+len(b.Writes), stale+len(b.Stale), failed+len(b.Failed)
+		confirmed, lost, stale, failed = confirmed+len(b.Writes), lost+b.Lost(), stale+len(b.Stale), failed+len(b.Failed)
 	}
 	t.Measure(c.Version, int64(confirmed), lab.Count.Of("page views that were confirmed"))
+	t.Measure(c.Version, int64(lost), lab.Count.Of("page views that were confirmed and lost"))
 	t.Measure(c.Version, int64(stale), lab.Count.Of("stale holders that were refused"))
 	t.Measure(c.Version, int64(failed), lab.Count.Of("requests without a usable answer"))
+	if x.taken > 0 {
+		t.Measure(c.Version, x.taken, lab.Count.Of("keys of locks and tokens deleted, or freed by force"))
+	}
 }
 
 // Orders lets 20 drivers grab an order, and then the next one.
@@ -84,20 +92,8 @@ func (c Chaos) Orders(ctx context.Context, t *lab.Trial) {
 
 // start starts the servers, and breaks the lock beside what follows.
 func (c Chaos) start(ctx context.Context, t *lab.Trial) *chaos {
-	if len(t.App) == 0 {
-		t.Must(ErrNoApp)
-	}
-	if c.Topology == "" {
-		c.Topology = topology.Single
-	}
-	running, err := burst.Service{
-		App: t.App, Topology: string(c.Topology), Real: t.Real, Instances: 2, Named: true, Think: chaosThink,
-		Servers: versions.RequiredServers(c.Version),
-		Lease:   chaosLease, Listen: "127.0.0.1:0",
-	}.Start(ctx, t.Stack, nil)
-	t.Must(err)
 	over, end := context.WithCancel(ctx)
-	x := &chaos{Chaos: c, Trial: t, Running: running, over: over}
+	x := &chaos{Chaos: c, Trial: t, Running: c.service(ctx, t), over: over}
 	x.connect(ctx)
 	t.Go(func() {
 		defer end()
@@ -114,6 +110,27 @@ func (c Chaos) start(ctx context.Context, t *lab.Trial) *chaos {
 	return x
 }
 
+// service starts two instances and their servers.
+func (c Chaos) service(ctx context.Context, t *lab.Trial) burst.Running {
+	if c.NoToken {
+		both, redis := ViewService{Lease: chaosLease, Wait: chaosWait}.StartTwo(ctx, t)
+		instances := []*servers.Instance{both[0].Instance, both[1].Instance}
+		balancer, err := t.Stack.Balance("127.0.0.1:0", instances...)
+		t.Must(err)
+		return burst.Running{Target: burst.Target{URL: balancer.URL}, Balancer: balancer, Instances: instances, Redis: redis}
+	}
+	if len(t.App) == 0 {
+		t.Must(ErrNoApp)
+	}
+	running, err := burst.Service{
+		App: t.App, Topology: string(cmp.Or(c.Topology, topology.Single)), Real: t.Real, Instances: 2, Named: true, Think: chaosThink,
+		Servers: versions.RequiredServers(c.Version),
+		Lease:   chaosLease, Listen: "127.0.0.1:0",
+	}.Start(ctx, t.Stack, nil)
+	t.Must(err)
+	return running
+}
+
 // connect connects to the servers that keep the lock.
 func (x *chaos) connect(ctx context.Context) {
 	if x.Version == "v4" {
@@ -124,6 +141,8 @@ func (x *chaos) connect(ctx context.Context) {
 	conn := clients.Connect(ctx, x.Trial, x.Redis)
 	x.nodes, x.admin = []redis.UniversalClient{conn}, clients.RedisLock(x.Trial, "admin", conn, clients.LongLease).Admin
 }
+
+const pausedPastLease = "an instance paused past its lease"
 
 // breakLocks breaks locks in one way after the other, and records the faults with their proofs. It ends when enough has ended and each
 // fault happened, and with ctx at the latest. On a slow machine a phase may find no lock that is held.
@@ -137,15 +156,19 @@ func (x *chaos) breakLocks(ctx, enough context.Context) {
 		{name: "locks deleted", once: phase(x.deleteLocks)},
 		{name: "locks and token counters deleted", once: phase(x.deleteLocksAndTokens)},
 		{name: "locks freed by force", once: phase(x.force)},
-		{name: "an instance paused past its lease", once: x.pause},
+		{name: pausedPastLease, once: x.pause},
 	}
 	if x.Topology == topology.Sentinel {
 		faults = append(faults, &fault{name: "the master replaced", once: x.failOver})
 	}
-	missing := func(f *fault) bool { return f.times == 0 }
+	v, _ := versions.Find(x.Version)
+	missing := func(f *fault) bool { return f.times == 0 && (v.Server() != "" || f.name == pausedPastLease) } // v1 has no lock to be broken
 	for i := 0; ctx.Err() == nil && (enough.Err() == nil || slices.ContainsFunc(faults, missing)); i++ {
 		f := faults[i%len(faults)]
-		f.times += f.once(ctx)
+		n := f.once(ctx)
+		if f.times += n; f.name != pausedPastLease && v.Server() != "" {
+			x.taken += n
+		}
 	}
 	for _, f := range faults {
 		if f.times > 0 {
