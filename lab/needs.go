@@ -20,6 +20,7 @@ const (
 	ZooKeeper   Need = "zookeeper" // jar files, and java
 	Etcd        Need = "etcd"
 	Memcached   Need = "memcached"
+	Nginx       Need = "nginx"
 )
 
 // Here are the options of a run with the programs of this machine.

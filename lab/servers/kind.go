@@ -91,8 +91,11 @@ func (p Program) Install() string {
 	return fmt.Sprintf("apt-get install %s (or brew install %s)", p.Debian, p.Homebrew)
 }
 
-// ProgramNamed returns the program of that name that a kind of server needs, or one of which no package is known.
+// ProgramNamed returns the program of that name that a kind of server needs, or nginx, or one of which no package is known.
 func ProgramNamed(name string) Program {
+	if name == NginxServer.Name {
+		return NginxServer
+	}
 	for _, k := range kinds {
 		if k.Program.Name == name {
 			return k.Program

@@ -43,7 +43,7 @@ var (
 	Etcd        = Server("etcd")
 	Memcached   = Server("memcached")
 	ZooKeeper   = Server("zookeeper")
-	Nginx       = Need{"nginx", []string{"nginx"}, "nginx", "nginx", "the balancer of docker-compose.yml", true, ""}
+	Nginx       = program(servers.NginxServer, "the balancer of A4 and of docker-compose.yml")
 	Prometheus  = Need{"prometheus", []string{"prometheus"}, "prometheus", "prometheus", "the metrics and their dashboard", true, ""}
 	Curl        = Need{"curl", []string{"curl"}, "curl", "curl", "the lines of the README", false, ""}
 	Ps          = Need{"ps", []string{"ps"}, "procps", "", "a check for processes that were not stopped", false, ""}
@@ -60,10 +60,11 @@ func Server(kind string) Need {
 	if !known {
 		panic("testenv: there is no kind of server " + kind)
 	}
-	p := k.Program
-	return Need{
-		Name: p.Name, Programs: []string{p.Name}, Debian: p.Debian, Homebrew: p.Homebrew, For: "real servers of " + k.Title, Slow: true,
-	}
+	return program(k.Program, "real servers of "+k.Title)
+}
+
+func program(p servers.Program, purpose string) Need {
+	return Need{Name: p.Name, Programs: []string{p.Name}, Debian: p.Debian, Homebrew: p.Homebrew, For: purpose, Slow: true}
 }
 
 // All returns every need, each program once.

@@ -16,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"locklab/lab"
+	"locklab/lab/clients"
 	"locklab/lab/history"
 	"locklab/lab/servers"
 	"locklab/lockstrategy"
@@ -34,18 +35,19 @@ type ViewService struct {
 	Wait  time.Duration // for the lock
 
 	Tokens  bool // the counter checks them; otherwise it is read by GET and written by SET, as A4 prints it
-	Reports bool // it reports each view that it has counted, before it answers
-	Holds   bool // it answers its first view when it is told to
+	Reports bool // it reports each view, before it answers
+	Holds   bool // it answers the first view that it has counted when it is told to
 }
 
 // ViewHeader has the name of a view, in a request to an instance that reports.
 const ViewHeader = "X-Request-Id"
 
-// viewReport is a line that the process prints: its address first, and then the views that it has counted.
+// viewReport is a line that the process prints: its address first, and then what became of each view.
 type viewReport struct {
-	URL   string
-	View  string
-	Value int64
+	URL    string
+	View   string
+	Value  int64  // that it has written
+	Failed string // why it has written nothing, or may have; empty: it has counted
 }
 
 // viewRole is the process: it gets a ViewService, prints viewReports, and ends when its input does and all requests are answered. A line
@@ -111,8 +113,10 @@ func (s ViewService) handler(
 	mux := http.NewServeMux()
 	mux.HandleFunc("/v3/pview", func(w http.ResponseWriter, r *http.Request) {
 		view, err := counter.Increment(context.WithoutCancel(r.Context()), "v3", guard)
-		if err == nil && s.Reports {
-			report(viewReport{View: r.Header.Get(ViewHeader), Value: view.Value})
+		if s.Reports {
+			report(viewReport{View: r.Header.Get(ViewHeader), Value: view.Value, Failed: clients.Reason(err)})
+		}
+		if err == nil {
 			select {
 			case <-held:
 				<-answer
@@ -156,14 +160,15 @@ func (l withoutToken) Do(ctx context.Context, key string, fn func(context.Contex
 // ViewProcess is a [ViewService] that runs.
 type ViewProcess struct {
 	*servers.Instance
-	Counted <-chan history.Event // a write for each view that it reports; closed when the process has ended
 
-	t       *lab.Trial
-	running *servers.Dialogue
-	ended   func() // waits until all that it has reported is recorded
+	t        *lab.Trial
+	running  *servers.Dialogue
+	reports  chan struct{} // one for each view; closed when the process has ended
+	reported int           // that were awaited
+	ended    func()        // waits until all that it has reported is recorded
 }
 
-// Start starts the service. Each view that it reports is recorded as a write; the owner is the view.
+// Start starts the service. Each view that it reports is recorded, as a write if it has counted; the owner is the view.
 func (s ViewService) Start(t *lab.Trial) *ViewProcess {
 	d, err := t.Stack.Dialogue(viewRole, s.Name)
 	t.Must(err)
@@ -177,16 +182,19 @@ func (s ViewService) Start(t *lab.Trial) *ViewProcess {
 	if !lines.Scan() || json.Unmarshal(lines.Bytes(), &at) != nil {
 		t.Must(fmt.Errorf("%s has not told its address: %s", s.Name, strings.TrimSpace(lines.Text()+d.Log())))
 	}
-	counted := make(chan history.Event, mostReports)
-	p := &ViewProcess{Instance: &servers.Instance{Process: d.Process, Name: s.Name, URL: at.URL}, Counted: counted, t: t, running: d}
+	p := &ViewProcess{Instance: &servers.Instance{Process: d.Process, Name: s.Name, URL: at.URL}, t: t, running: d}
+	p.reports = make(chan struct{}, mostReports)
 	p.ended = t.Go(func() {
-		defer close(counted)
+		defer close(p.reports)
 		for lines.Scan() {
 			var view viewReport
 			t.Must(json.Unmarshal(lines.Bytes(), &view))
 			e := history.Event{Timeline: s.Name, Owner: view.View, Kind: history.Write, Key: pview.Key, Value: view.Value}
+			if view.Failed != "" {
+				e.Kind, e.Value, e.Text = history.Refuse, 0, view.Failed
+			}
 			t.Record(e)
-			counted <- e
+			p.reports <- struct{}{}
 		}
 	})
 	return p
@@ -194,6 +202,20 @@ func (s ViewService) Start(t *lab.Trial) *ViewProcess {
 
 // mostReports is more than a process reports, so that it need not wait for a reader.
 const mostReports = 10_000
+
+// Await waits until the process has reported n views since its start.
+func (p *ViewProcess) Await(ctx context.Context, n int) {
+	for ; p.reported < n; p.reported++ {
+		select {
+		case _, more := <-p.reports:
+			if !more {
+				p.t.Must(fmt.Errorf("%s has ended after %d views of %d", p.Name, p.reported, n))
+			}
+		case <-ctx.Done():
+			p.t.Must(fmt.Errorf("%s has reported %d views of %d: %w", p.Name, p.reported, n, ctx.Err()))
+		}
+	}
+}
 
 // Answer lets the process answer the view that it holds.
 func (p *ViewProcess) Answer() {

@@ -1,0 +1,31 @@
+package pageviews
+
+import (
+	"testing"
+
+	"locklab/lab/history"
+	"locklab/lab/testenv"
+	"locklab/lab/trialtest"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+func TestCountedTwice(t *testing.T) {
+	sent := func(view string) history.Event { return history.Event{Kind: history.Request, Owner: view} }
+	counted := func(view string) history.Event { return history.Event{Kind: history.Write, Owner: view} }
+	final := func(n int64) history.Event { return history.Event{Kind: history.Final, Value: n} }
+	for _, c := range []struct {
+		name   string
+		events []history.Event
+		found  int
+	}{
+		{"each once", trialtest.Numbered(sent("1"), sent("2"), counted("1"), counted("2"), final(2)), 0},
+		{"one not", trialtest.Numbered(sent("1"), sent("2"), counted("1"), final(1)), 0},
+		{"one twice, another not", trialtest.Numbered(sent("1"), sent("2"), counted("1"), counted("1"), final(2)), 1},
+		{"one twice, without a report", trialtest.Numbered(sent("1"), counted("1"), final(2)), 1},
+	} {
+		if found := countedTwice(c.events); len(found) != c.found {
+			t.Errorf("%s: found %+v", c.name, found)
+		}
+	}
+}
