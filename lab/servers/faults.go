@@ -10,7 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Restart is [Restartable.Restart]. The node is empty then, because no node of a stack keeps anything on disk.
+// Restart is [Restartable.Restart] of a node that keeps nothing on its disk, as those without settings: it is empty then.
 func (n *Node) Restart(ctx context.Context) (proof string, err error) {
 	if proof, err = n.Restartable.Restart(ctx); err != nil {
 		return "", err

@@ -86,9 +86,9 @@ func (t *Topology) At(addr string) *Topology {
 	return &Topology{Kind: "single", Addrs: []string{addr}, Password: t.Password, Map: t.Map}
 }
 
-// RedLock starts n nodes that are independent of each other.
-func (s *Stack) RedLock(ctx context.Context, n int, real bool) ([]*Node, error) {
-	return s.nodes(ctx, "redlock", n, real, false)
+// RedLock starts n nodes that are independent of each other. settings are those of [Stack.Redis].
+func (s *Stack) RedLock(ctx context.Context, n int, real bool, settings ...string) ([]*Node, error) {
+	return s.nodes(ctx, "redlock", n, real, false, settings...)
 }
 
 // nodes starts n equal servers simultaneously.

@@ -26,9 +26,9 @@ type Quorum struct {
 	votes map[string]string // as Votes has seen them: the owner of the lock, by the node's name
 }
 
-// StartQuorum starts n nodes.
-func StartQuorum(ctx context.Context, t *lab.Trial, n int) *Quorum {
-	nodes, err := t.Stack.RedLock(ctx, n, t.Real)
+// StartQuorum starts n nodes. settings are for each redis-server.
+func StartQuorum(ctx context.Context, t *lab.Trial, n int, settings ...string) *Quorum {
+	nodes, err := t.Stack.RedLock(ctx, n, t.Real, settings...)
 	t.Must(err)
 	return &Quorum{Trial: t, Nodes: nodes, votes: make(map[string]string)}
 }
@@ -103,21 +103,23 @@ func OnDecidingNode(fault clients.Fault) lab.Scenario { return OnThirdNode(fault
 
 // OnThirdNode is the same with a lock that A holds by all nodes but those that it does not reach.
 func OnThirdNode(fault clients.Fault, without ...int) lab.Scenario {
-	return func(ctx context.Context, t *lab.Trial) {
-		q := StartQuorum(ctx, t, 5)
-		s := clients.NewSuccession(t)
-		s.Come(ctx, q.NewClient(ctx, "A", clients.LongLease, without...))
-		third := q.Nodes[2]
-		t.Must(third.Await(ctx, func(ctx context.Context) error { // three other nodes may have been faster
-			return third.WithClient(func(c *redis.Client) error { return c.Get(ctx, clients.NodeKey).Err() })
-		}))
-		q.Votes(ctx, "A")
-		fault(ctx, t, third)
-		if b := s.Come(ctx, q.NewClient(ctx, "B", clients.LongLease)); b != nil {
-			q.Votes(ctx, "B")
-		}
-		s.Finish(ctx)
+	return func(ctx context.Context, t *lab.Trial) { StartQuorum(ctx, t, 5).OnThirdNode(ctx, fault, without...) }
+}
+
+// OnThirdNode is the scenario of that name on these nodes.
+func (q *Quorum) OnThirdNode(ctx context.Context, fault clients.Fault, without ...int) {
+	s := clients.NewSuccession(q.Trial)
+	s.Come(ctx, q.NewClient(ctx, "A", clients.LongLease, without...))
+	third := q.Nodes[2]
+	q.Must(third.Await(ctx, func(ctx context.Context) error { // three other nodes may have been faster
+		return third.WithClient(func(c *redis.Client) error { return c.Get(ctx, clients.NodeKey).Err() })
+	}))
+	q.Votes(ctx, "A")
+	fault(ctx, q.Trial, third)
+	if b := s.Come(ctx, q.NewClient(ctx, "B", clients.LongLease)); b != nil {
+		q.Votes(ctx, "B")
 	}
+	s.Finish(ctx)
 }
 
 // Hangs marks the fault of a node that accepts connections and answers nothing.

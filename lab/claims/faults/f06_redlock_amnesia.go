@@ -19,10 +19,11 @@ import (
 var F06 = Experiments.Add(lab.Experiment{
 	ID:       "F06-redlock-amnesia",
 	Articles: lab.Articles{"A2", "A4"},
-	Claim:    "In RedLock a node that restarts empty lets a second majority form; one that stays down for the longest lease does not.",
+	Claim: `In RedLock a node that restarts empty lets a second majority form. One that stays down for the longest lease, or has written
+		each vote to its disk, does not.`,
 	Level:    lab.Advanced,
 	Anomaly:  "restart with data loss",
-	Schedule: lab.Schedule{Takes: 26 * time.Second},
+	Schedule: lab.Schedule{Takes: 29 * time.Second},
 	Check:    history.Counter,
 	Variants: slices.Concat([]lab.Variant{
 		{Name: "restarted when the lease has ended", Fault: true, Run: restartLater},
@@ -34,7 +35,7 @@ var F06 = Experiments.Add(lab.Experiment{
 			Name: "one Redis, restarted immediately", Expect: lab.Sometimes, Strategy: "v3", Fault: true,
 			Trials: 1, Run: clients.OnSingle(restartUnnoticed),
 		},
-	}, clients.NaiveVariants("one Redis, restarted immediately", clients.LostAfter(clients.Restart)), []lab.Variant{
+	}, clients.NaiveVariants("one Redis, restarted immediately", clients.LostAfter(clients.Restart)), appendOnly(), []lab.Variant{
 		{
 			Name: "database, log written at each commit", Fault: true, Trials: 1, Needs: []lab.Need{lab.MariaDB},
 			Run: restartDatabase("1"),
