@@ -11,7 +11,8 @@ type drop struct {
 // Dropped counts what was dropped since the proxy was made.
 type Dropped struct {
 	Bytes       int64
-	Connections int // that led nowhere
+	Connections int   // that led nowhere
+	Passed      int64 // bytes that arrived in the other direction, while only one was dropped
 }
 
 // Drop loses the data of every connection in a direction, as a network partition does, until Mend: no side is notified, and
@@ -61,12 +62,17 @@ func (f *flow) drop(data []byte) bool {
 	p := f.proxy
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	drops := f.forgotten || slices.ContainsFunc(p.drops, func(d drop) bool {
-		return d.direction&f.direction != 0 && (d.match == nil || d.match(f.label))
-	})
+	drops, other := f.forgotten, false
+	for _, d := range p.drops {
+		if d.direction != 0 && (d.match == nil || d.match(f.label)) {
+			drops, other = drops || d.direction&f.direction != 0, true
+		}
+	}
 	if drops {
 		f.dropped = true
 		p.dropped.Bytes += int64(len(data))
+	} else if other {
+		p.dropped.Passed += int64(len(data))
 	}
 	return drops
 }

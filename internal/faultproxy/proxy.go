@@ -27,6 +27,14 @@ const (
 	Both = ToServer | ToClient
 )
 
+// Opposite is the other direction, and Both for both.
+func (d Direction) Opposite() Direction {
+	if d == Both {
+		return Both
+	}
+	return Both &^ d
+}
+
 // Chunk is data that one Read returned.
 type Chunk struct {
 	Direction Direction

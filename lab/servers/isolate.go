@@ -14,45 +14,72 @@ import (
 
 // Isolation is one server that is cut off from the others of its kind, until Mend. Traffic between them is dropped,
 // and connections stay open, as in a network partition. Clients that connect to the server's own address reach it all the same.
+//
+// A direction is that at a proxy before the server: with [faultproxy.ToClient] the others do not hear it, with [faultproxy.ToServer] it
+// does not hear them. What the other direction carries arrives on connections that there are. A new one leads nowhere.
 type Isolation struct {
-	name    string
-	proxies []*Proxy
-	before  int64
+	name      string
+	direction faultproxy.Direction
+	proxies   []*Proxy
+	before    faultproxy.Dropped
 }
 
 // Cut drops everything at proxies, between clients and some of several independent servers.
 func Cut(name string, proxies ...*Proxy) *Isolation {
-	i := &Isolation{name: name}
-	for _, p := range proxies {
-		i.drop(p)
+	return CutSides(name, faultproxy.Both, proxies, nil)
+}
+
+// CutSides cuts servers off from the rest. before are the proxies over which the rest reaches them, and beyond those over which they, and
+// clients beside them, reach the rest.
+func CutSides(name string, d faultproxy.Direction, before, beyond []*Proxy) *Isolation {
+	i := &Isolation{name: name, direction: d}
+	for _, p := range before {
+		i.drop(p, d)
+	}
+	for _, p := range beyond {
+		i.drop(p, d.Opposite())
 	}
 	return i
 }
 
-// drop drops everything at p, or what some senders and the server behind p send each other.
-func (i *Isolation) drop(p *Proxy, senders ...string) {
-	i.proxies, i.before = append(i.proxies, p), i.before+p.Dropped().Bytes
+// drop drops everything in a direction at p, or what some senders and the server behind p send each other.
+func (i *Isolation) drop(p *Proxy, d faultproxy.Direction, senders ...string) {
+	before := p.Dropped()
+	i.proxies, i.before.Bytes, i.before.Passed = append(i.proxies, p), i.before.Bytes+before.Bytes, i.before.Passed+before.Passed
 	if len(senders) == 0 {
-		p.Drop(faultproxy.Both)
+		p.Drop(d)
 		return
 	}
-	p.DropMatching(faultproxy.Both, func(label string) bool { return slices.Contains(senders, label) })
+	p.DropMatching(d, func(label string) bool { return slices.Contains(senders, label) })
 }
 
-// Await waits until something was dropped, which is the proof: servers send each other signs of life.
+// Await waits until something was dropped, and in the other direction something has arrived, unless both are dropped. That is the proof:
+// servers send each other signs of life.
 func (i *Isolation) Await(ctx context.Context) (proof string, err error) {
-	var lost int64
+	var lost, passed int64
 	err = Until(ctx, func(context.Context) error {
-		lost = -i.before
+		lost, passed = -i.before.Bytes, -i.before.Passed
 		for _, p := range i.proxies {
-			lost += p.Dropped().Bytes
+			dropped := p.Dropped()
+			lost, passed = lost+dropped.Bytes, passed+dropped.Passed
 		}
 		if lost == 0 {
 			return errors.New("nothing was dropped between " + i.name + " and the others")
 		}
+		if passed == 0 && i.direction != faultproxy.Both {
+			return errors.New("nothing has arrived in the other direction between " + i.name + " and the others")
+		}
 		return nil
 	})
-	return fmt.Sprintf("%d bytes between it and the others were dropped so far", lost), err
+	switch i.direction {
+	case faultproxy.ToClient:
+		proof = fmt.Sprintf("%d bytes that it sent were dropped so far, and %d that the others sent it arrived", lost, passed)
+	case faultproxy.ToServer:
+		proof = fmt.Sprintf("%d bytes that the others sent it were dropped so far, and %d that it sent arrived", lost, passed)
+	default:
+		proof = fmt.Sprintf("%d bytes between it and the others were dropped so far", lost)
+	}
+	return proof, err
 }
 
 // Mend ends the isolation, and any other fault of its proxies. An etcd server that is cut off does not end before that when it is asked to.
@@ -62,9 +89,9 @@ func (i *Isolation) Mend() {
 	}
 }
 
-// Isolate cuts a member off. The cluster is one of [Stack.ProxiedEtcd]. The others' requests for its version are dropped, too; its own
-// still pass, and they say nothing of keys.
-func (e *Etcd) Isolate(ctx context.Context, m *Member) (*Isolation, error) {
+// Isolate cuts a member off in a direction. The cluster is one of [Stack.ProxiedEtcd]. The others' requests for its version are dropped,
+// too; its own still pass, and they say nothing of keys.
+func (e *Etcd) Isolate(ctx context.Context, m *Member, d faultproxy.Direction) (*Isolation, error) {
 	status, err := m.status(ctx)
 	if err != nil {
 		return nil, err
@@ -73,27 +100,27 @@ func (e *Etcd) Isolate(ctx context.Context, m *Member) (*Isolation, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s has no id: %w", m.Name, err)
 	}
-	i := &Isolation{name: m.Name}
-	i.drop(m.Proxy)
+	i := &Isolation{name: m.Name, direction: d}
+	i.drop(m.Proxy, d)
 	for _, other := range e.Members {
 		if other != m {
-			i.drop(other.Proxy, strconv.FormatUint(id, 16))
+			i.drop(other.Proxy, d.Opposite(), strconv.FormatUint(id, 16))
 		}
 	}
 	return i, nil
 }
 
-// Isolate cuts a server off. It is one of [Stack.ProxiedZooKeeper].
-func (n *ZooKeeperNode) Isolate() *Isolation {
-	return Cut(n.Name, n.links...)
+// Isolate cuts a server off in a direction. It is one of [Stack.ProxiedZooKeeper].
+func (n *ZooKeeperNode) Isolate(d faultproxy.Direction) *Isolation {
+	return CutSides(n.Name, d, n.before, n.beyond)
 }
 
-// Isolate cuts a node off from the other servers, and from the clients that reach it over its proxy. The topology is one of
-// [Stack.ProxiedTopology], in processes. A node that follows another one still receives from it.
-func (t *Topology) Isolate(ctx context.Context, n *Node) (*Isolation, error) {
-	i := &Isolation{name: n.Name}
+// Isolate cuts a node off, in a direction, from the other servers, and from the clients that reach it over its proxy. The topology is one
+// of [Stack.ProxiedTopology], in processes. A node that follows another one still receives from it.
+func (t *Topology) Isolate(ctx context.Context, n *Node, d faultproxy.Direction) (*Isolation, error) {
+	i := &Isolation{name: n.Name, direction: d}
 	if n.bus == nil {
-		i.drop(n.Proxy)
+		i.drop(n.Proxy, d)
 		return i, nil
 	}
 	var id string
@@ -104,11 +131,11 @@ func (t *Topology) Isolate(ctx context.Context, n *Node) (*Isolation, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", n.Name, err)
 	}
-	i.drop(n.Proxy)
-	i.drop(n.bus)
+	i.drop(n.Proxy, d)
+	i.drop(n.bus, d)
 	for _, other := range t.Nodes {
 		if other != n {
-			i.drop(other.bus, id)
+			i.drop(other.bus, d.Opposite(), id)
 		}
 	}
 	return i, nil
@@ -120,8 +147,8 @@ func (n *Node) DropReplicas(replicas ...*Node) *Isolation {
 	for _, r := range replicas {
 		ports = append(ports, strconv.Itoa(portOf(r.Addr)), strconv.Itoa(portOf(r.AnnouncedAddr())))
 	}
-	i := &Isolation{name: n.Name}
-	i.drop(n.Proxy, ports...)
+	i := &Isolation{name: n.Name, direction: faultproxy.Both}
+	i.drop(n.Proxy, i.direction, ports...)
 	return i
 }
 

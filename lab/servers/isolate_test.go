@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"locklab/internal/faultproxy"
 	"locklab/lab/servers"
 	"locklab/lab/testenv"
 )
@@ -45,7 +46,7 @@ func TestIsolatedEtcd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	i, err := cluster.Isolate(ctx, leader)
+	i, err := cluster.Isolate(ctx, leader, faultproxy.Both)
 	mustDrop(t, i, err)
 	rest := servers.Etcd{Members: without(cluster.Members, leader)}
 	if _, err := rest.Leader(ctx); err != nil {
@@ -74,7 +75,7 @@ func TestIsolatedZooKeeper(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mustDrop(t, leader.Isolate(), nil)
+	mustDrop(t, leader.Isolate(faultproxy.Both), nil)
 	if _, err := servers.ZooKeeperLeader(ctx, without(nodes, leader)); err != nil {
 		t.Error(err)
 	}
@@ -100,7 +101,7 @@ func TestIsolatedClusterNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	master := cluster.Nodes[0]
-	i, err := cluster.Isolate(ctx, master)
+	i, err := cluster.Isolate(ctx, master, faultproxy.Both)
 	mustDrop(t, i, err)
 	replica := cluster.Nodes[len(cluster.Nodes)/2]
 	err = replica.Await(ctx, func(ctx context.Context) error {

@@ -71,8 +71,8 @@ admin.enableServer=false
 type ZooKeeperNode struct {
 	Restartable
 
-	dir   string
-	links []*Proxy // between it and the others; none: they reach each other directly
+	dir            string
+	before, beyond []*Proxy // over which the others reach it, and it the others; none: directly
 }
 
 // ZooKeeper starts n servers: one alone, or three as an ensemble. It returns when each of them serves clients, and one of three leads.
@@ -116,7 +116,7 @@ func (s *Stack) ensemble(ctx context.Context, n int, proxied bool) (nodes []*Zoo
 		if err != nil {
 			return nil, err
 		}
-		node.links = e.of(i)
+		node.before, node.beyond = e.of(i)
 		nodes = append(nodes, node)
 	}
 	return nodes, startAll(ctx, nodes, func(i int) error {
@@ -172,14 +172,17 @@ func (e *zooKeeperPeers) open() {
 	}
 }
 
-// of are the proxies between a server and the others.
-func (e *zooKeeperPeers) of(server int) (proxies []*Proxy) {
+// of are the proxies over which the others reach a server, and over which it reaches the others.
+func (e *zooKeeperPeers) of(server int) (before, beyond []*Proxy) {
 	for pair, link := range e.links {
-		if pair[0] == server || pair[1] == server {
-			proxies = append(proxies, link.data, link.votes)
+		switch server {
+		case pair[1]:
+			before = append(before, link.data, link.votes)
+		case pair[0]:
+			beyond = append(beyond, link.data, link.votes)
 		}
 	}
-	return proxies
+	return before, beyond
 }
 
 // servers are the lines that name the servers in the file of one of them. With proxies each file names others.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"locklab/internal/faultproxy"
 	"locklab/lab/burst"
 	"locklab/lab/servers"
 	"locklab/versions"
@@ -242,7 +243,7 @@ func (s *server) answers(ctx context.Context) (proof string, err error) {
 
 // cutOff drops what passes the proxy of a node, and sends a request there, because an idle node sends nothing.
 func (s *server) cutOff(ctx context.Context, t *servers.Topology) (proof string, err error) {
-	cut, err := t.Isolate(ctx, s.node)
+	cut, err := t.Isolate(ctx, s.node, faultproxy.Both)
 	if err != nil {
 		return "", err
 	}

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"time"
 
+	"locklab/internal/faultproxy"
 	"locklab/lab"
 	"locklab/lab/claims/failovers"
 	"locklab/lab/clients"
 	"locklab/lab/history"
+	"locklab/lab/servers"
 	"locklab/lockstrategy"
 )
 
@@ -53,27 +55,49 @@ func cutOff(name, version string, expect lab.Expect, start startSides, needs ...
 		Name: name + ", cut", Strategy: version, Expect: expect, Fault: true, Needs: needs,
 		Run: func(ctx context.Context, t *lab.Trial) {
 			x, r := start(ctx, t), clients.NewResource(t, false)
-			h, value := holdWhole(ctx, x, r)
-			watched, unwatch := context.WithCancel(ctx)
-			defer unwatch()
-			h.Watch(watched)
-			x.cutOff(ctx, h)
-			minority, majority := &side{sides: x, name: MinoritySide}, &side{sides: x, name: MajoritySide}
-			minority.askOther(ctx)
-			b := majority.askUntilGranted(ctx, h)
-			read := r.Read(b)
-			if writeIfGood(t, h, r, value+1) {
-				unwatch()
-				_ = h.TryRelease(ctx) // its server may have noticed the cut
-			} else {
-				t.Must(h.AwaitLoss(ctx))
-			}
-			r.Write(b, read+1)
-			_ = b.TryRelease(ctx)
-			minority.askOther(ctx)
-			minority.measure()
-			majority.measure()
+			d := x.divide(ctx, r, faultproxy.Both)
+			r.Write(d.b, d.read+1)
+			_ = d.b.TryRelease(ctx)
+			d.minority.askOther(ctx)
+			d.measure()
 		},
+	}
+}
+
+// division is a network that is cut while A held the lock. The majority has granted it to B, which has read.
+type division struct {
+	minority, majority *side
+	cut                *servers.Isolation
+	b                  *clients.LocalHolder
+	read               int64
+}
+
+// divide cuts the network in a direction while A holds the lock, and lets the clients ask both sides. When B has read, A writes if its
+// lease is good, and has released or lost it when divide returns.
+func (x *sides) divide(ctx context.Context, r *clients.Resource, direction faultproxy.Direction) (d division) {
+	h, value := holdWhole(ctx, x, r)
+	watched, unwatch := context.WithCancel(ctx)
+	defer unwatch()
+	h.Watch(watched)
+	d.cut = x.cutOff(ctx, h, direction)
+	d.minority, d.majority = &side{sides: x, name: MinoritySide}, &side{sides: x, name: MajoritySide}
+	d.minority.askOther(ctx)
+	d.b = d.majority.askUntilGranted(ctx, h)
+	d.read = r.Read(d.b)
+	if writeIfGood(x.Trial, h, r, value+1) {
+		unwatch()
+		_ = h.TryRelease(ctx) // its server may have noticed the cut
+	} else {
+		x.Must(h.AwaitLoss(ctx))
+	}
+	return d
+}
+
+// measure records what each side has answered since the cut.
+func (d division) measure() {
+	for _, s := range []*side{d.minority, d.majority} {
+		s.Measure(s.name, s.granted, GrantedThere)
+		s.Measure(s.name, s.refused, RefusedThere)
 	}
 }
 
@@ -124,6 +148,9 @@ var grantedAlone = history.Mark{Name: "it granted a lock, although it has no maj
 func (s *side) askOther(ctx context.Context) {
 	h := s.ask(ctx, s.c, lockstrategy.TryOnce())
 	if h == nil {
+		if s.sides.refused != nil {
+			s.sides.refused(ctx)
+		}
 		return
 	}
 	if s.majority {
@@ -140,11 +167,6 @@ func (s *side) askUntilGranted(ctx context.Context, a *clients.LocalHolder) (b *
 	}
 	s.Measure(s.name, time.Since(s.cutAt).Milliseconds(), lab.Milliseconds.Of("from the cut until the lock is granted there"))
 	return b
-}
-
-func (s *side) measure() {
-	s.Measure(s.name, s.granted, GrantedThere)
-	s.Measure(s.name, s.refused, RefusedThere)
 }
 
 // writeIfGood lets A look at its lease while B holds the lock, and write if it is good: then two clients hold it. On a busy machine the

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"locklab/internal/faultproxy"
 	"locklab/lab"
 	"locklab/lab/claims/failovers"
 	"locklab/lab/clients"
@@ -21,9 +22,12 @@ type sides struct {
 	cutAt    time.Time // when the network was cut
 
 	minority string // its server
-	cut      func(ctx context.Context) (*servers.Isolation, error)
+	cut      func(ctx context.Context, d faultproxy.Direction) (*servers.Isolation, error)
 	serve    func(ctx context.Context)
 	until    time.Time // the end of A's lease when the network was cut
+
+	nodes   []*servers.Node           // of RedLock on the side of the majority; or the old master of Redis, and then the new one
+	refused func(ctx context.Context) // called when the minority has refused C; nil: nothing is
 }
 
 // Timelines of what each side answers.
@@ -42,9 +46,9 @@ var (
 // otherKey is what C locks, so that only the server decides. It has the slot of LockKey in a cluster.
 const otherKey = "lock:other:{" + clients.LockKey + "}"
 
-// cutOff cuts the network while A holds the lock: h.
-func (x *sides) cutOff(ctx context.Context, h *clients.LocalHolder) {
-	i, err := x.cut(ctx)
+// cutOff cuts the network in a direction while A holds the lock: h.
+func (x *sides) cutOff(ctx context.Context, h *clients.LocalHolder, d faultproxy.Direction) *servers.Isolation {
+	i, err := x.cut(ctx, d)
 	x.Must(err)
 	x.cutAt, x.until = time.Now(), h.Lease.Until()
 	x.Cleanup(func() error { i.Mend(); return nil })
@@ -53,7 +57,13 @@ func (x *sides) cutOff(ctx context.Context, h *clients.LocalHolder) {
 	}
 	proof, err := i.Await(ctx)
 	x.Must(err)
-	x.Fault(x.minority, "cut off from the majority", proof)
+	text := map[faultproxy.Direction]string{
+		faultproxy.Both:     "cut off from the majority",
+		faultproxy.ToClient: "the majority does not hear it",
+		faultproxy.ToServer: "it does not hear the majority",
+	}
+	x.Fault(x.minority, text[d], proof)
+	return i
 }
 
 // awaitMajority waits until the side of the majority serves again: it may need a new leader. Where no majority is needed, A's side
@@ -80,15 +90,16 @@ func replicatedSides(start failovers.StartReplicated, lease time.Duration) start
 	return func(ctx context.Context, t *lab.Trial) *sides {
 		x := start(ctx, t)
 		old, all := x.Master, x.Servers
-		s := &sides{Trial: t, minority: old.Name}
-		s.cut = func(ctx context.Context) (*servers.Isolation, error) {
+		s := &sides{Trial: t, minority: old.Name, nodes: []*servers.Node{old}}
+		s.cut = func(ctx context.Context, d faultproxy.Direction) (*servers.Isolation, error) {
 			x.AwaitReplication(ctx) // A's lock is not lost as in F01
-			return all.Isolate(ctx, old)
+			return all.Isolate(ctx, old, d)
 		}
 		s.serve = func(ctx context.Context) {
 			x.Servers = all.Without(old)
 			x.Replace(ctx, x)
 			x.Note(x.Master.Name, "is the master now")
+			s.nodes = append(s.nodes, x.Master)
 			s.b.Lock = x.NewClient(ctx, "B", lease).Lock
 		}
 		return s.open(func(name string) *clients.Client {
@@ -116,9 +127,9 @@ func redLockSides(lease time.Duration) startSides {
 		q := failovers.StartQuorum(ctx, t, 5)
 		ours, oursAt := q.Proxies(MinoritySide)
 		theirs, theirsAt := q.Proxies(MajoritySide)
-		s := &sides{Trial: t, majority: true, minority: "redlock-1 and redlock-2"}
-		s.cut = func(context.Context) (*servers.Isolation, error) {
-			return servers.Cut(s.minority, slices.Concat(ours[few:], theirs[:few])...), nil
+		s := &sides{Trial: t, majority: true, minority: "redlock-1 and redlock-2", nodes: q.Nodes[few:]}
+		s.cut = func(_ context.Context, d faultproxy.Direction) (*servers.Isolation, error) {
+			return servers.CutSides(s.minority, d, theirs[:few], ours[few:]), nil
 		}
 		return s.open(func(name string) *clients.Client {
 			addrs := oursAt
@@ -136,7 +147,9 @@ func etcdSides(lease time.Duration) startSides {
 		cluster, err := t.Stack.ProxiedEtcd(ctx)
 		t.Must(err)
 		x := failovers.OnEtcd(ctx, t, cluster)
-		return leaderAlone(ctx, x, lease, func(ctx context.Context) (*servers.Isolation, error) { return cluster.Isolate(ctx, x.Leader) })
+		return leaderAlone(ctx, x, lease, func(ctx context.Context, d faultproxy.Direction) (*servers.Isolation, error) {
+			return cluster.Isolate(ctx, x.Leader, d)
+		})
 	}
 }
 
@@ -146,13 +159,16 @@ func zooKeeperSides(lease time.Duration) startSides {
 		nodes, err := t.Stack.ProxiedZooKeeper(ctx)
 		t.Must(err)
 		x := failovers.OnZooKeeper(ctx, t, nodes)
-		return leaderAlone(ctx, x, lease, func(context.Context) (*servers.Isolation, error) { return x.Leader.Isolate(), nil })
+		return leaderAlone(ctx, x, lease, func(_ context.Context, d faultproxy.Direction) (*servers.Isolation, error) {
+			return x.Leader.Isolate(d), nil
+		})
 	}
 }
 
 // leaderAlone are three servers. The leader is alone on its side.
 func leaderAlone[N failovers.Server](
-	ctx context.Context, x *failovers.Electing[N], lease time.Duration, cut func(context.Context) (*servers.Isolation, error),
+	ctx context.Context, x *failovers.Electing[N], lease time.Duration,
+	cut func(context.Context, faultproxy.Direction) (*servers.Isolation, error),
 ) *sides {
 	old := x.Leader
 	rest := slices.DeleteFunc(slices.Clone(x.Nodes), func(n N) bool { return n == old })
