@@ -72,29 +72,46 @@ func wonWhatWasLocked(trial []history.Event) (found []history.Violation) {
 
 // grabsOfListing is the order at two instances of A2's listing, behind the balancer.
 func grabsOfListing(ctx context.Context, t *lab.Trial) {
-	x := clients.StartRedis(ctx, t)
-	var instances []*servers.Instance
-	for _, name := range []string{"A2-1", "A2-2"} {
-		store, err := order.OpenStore(ctx, services.SQLite(t, "orders.db"))
-		t.Must(err)
-		t.Cleanup(store.Close)
-		server := httptest.NewServer((&listing{name, x.Conn, store.WithThinkTime(t.Scaled(services.Think))}).handler())
-		t.Cleanup(func() error { server.Close(); return nil })
-		instances = append(instances, &servers.Instance{URL: server.URL})
-	}
-	balancer, err := t.Stack.Balance("127.0.0.1:0", instances...)
-	t.Must(err)
-	b := services.Service{Version: "A2"}.RecordGrabs(ctx, t, burst.Target{URL: balancer.URL})
+	x, think := clients.StartRedis(ctx, t), t.Scaled(services.Think)
+	target := startListing(ctx, t, func(ctx context.Context, orders *order.Store, a order.Attempt) (told any, err error) {
+		_, err = orders.WithThinkTime(think).Grab(ctx, setnx{x.Conn, fmt.Sprint("order_", a.OrderID), a.Driver}, a)
+		return nil, err // return null
+	})
+	b := services.Service{Version: listed}.RecordGrabs(ctx, t, target)
 	if len(b.Failed) > 0 || b.Winners() != 1 {
 		t.Must(fmt.Errorf("the order has %d winners, and %d requests failed", b.Winners(), len(b.Failed)))
 	}
 }
 
-// listing is an instance with orders that drivers grab as A2 prints it. It returns null to every driver.
+// listed is the version of A2's listings, in the paths of their instances.
+const listed = "A2"
+
+var listingInstances = []string{"A2-1", "A2-2"}
+
+// grabListed grabs an order as a listing prints it, and returns what the driver is told.
+type grabListed = func(ctx context.Context, orders *order.Store, a order.Attempt) (told any, err error)
+
+// startListing starts two instances of a listing behind the balancer.
+func startListing(ctx context.Context, t *lab.Trial, grab grabListed) burst.Target {
+	var instances []*servers.Instance
+	for _, name := range listingInstances {
+		store, err := order.OpenStore(ctx, services.SQLite(t, "orders.db"))
+		t.Must(err)
+		t.Cleanup(store.Close)
+		server := httptest.NewServer((&listing{name, store, grab}).handler())
+		t.Cleanup(func() error { server.Close(); return nil })
+		instances = append(instances, &servers.Instance{URL: server.URL})
+	}
+	balancer, err := t.Stack.Balance("127.0.0.1:0", instances...)
+	t.Must(err)
+	return burst.Target{URL: balancer.URL}
+}
+
+// listing is an instance with orders that drivers grab as A2 prints it.
 type listing struct {
 	name   string
-	redis  redis.UniversalClient
 	orders *order.Store
+	grab   grabListed
 }
 
 // handler has the app's routes of an order.
@@ -109,14 +126,14 @@ func (l *listing) handler() http.Handler {
 		o, err := l.orders.Get(r.Context(), id)
 		reply(w, map[string]any{"winners": o.Wins}, err)
 	})
-	mux.HandleFunc("POST /A2/orders/{id}/grab", func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("POST /"+listed+"/orders/{id}/grab", func(w http.ResponseWriter, r *http.Request) {
 		id, _ := strconv.ParseUint(r.PathValue("id"), 10, 64)
 		driver, err := strconv.ParseUint(r.URL.Query().Get("driver"), 10, 64)
+		var told any
 		if err == nil {
-			a := order.Attempt{OrderID: id, Driver: driver, Version: "A2", Instance: l.name}
-			_, err = l.orders.Grab(r.Context(), setnx{l.redis, fmt.Sprint("order_", id), driver}, a)
+			told, err = l.grab(r.Context(), l.orders, order.Attempt{OrderID: id, Driver: driver, Version: listed, Instance: l.name})
 		}
-		reply(w, nil, err) // return null
+		reply(w, told, err)
 	})
 	return mux
 }
@@ -125,6 +142,9 @@ func reply(w http.ResponseWriter, answer any, err error) {
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
+	}
+	if _, is := answer.(refusal); is {
+		w.WriteHeader(http.StatusLocked)
 	}
 	_ = json.NewEncoder(w).Encode(answer)
 }

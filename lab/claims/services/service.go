@@ -39,6 +39,7 @@ type Service struct {
 	Sequential bool          // one request at a time
 	Users      int           // simultaneous views; 0: 666
 	Think      time.Duration // between reading and writing an order; 0: the package's Think
+	Drivers    int           // who want one order; 0: 20
 	Wait       string        // of each driver for the lock, as ?wait= has it; empty: as long as the instances allow
 	Flags      []string      // of each instance, beside those that every one needs
 }
@@ -107,9 +108,9 @@ func Grabs(s Service) lab.Scenario {
 	}
 }
 
-// RecordGrabs lets 20 drivers grab one order at target, and records it.
+// RecordGrabs lets drivers grab one order at target, and records it.
 func (s Service) RecordGrabs(ctx context.Context, t *lab.Trial, target burst.Target) burst.Grabs {
-	b, err := burst.RunGrabs(ctx, target, s.Version, Drivers, s.Wait, s.send())
+	b, err := burst.RunGrabs(ctx, target, s.Version, cmp.Or(s.Drivers, Drivers), s.Wait, s.send())
 	t.Must(err)
 	RecordBurst(t, b.Began, b.Events)
 	for _, e := range b.Wins {
