@@ -2,6 +2,7 @@ package anatomy
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"locklab/lab/explore"
 	"locklab/lab/history"
 	"locklab/lab/testenv"
+	"locklab/lab/testenv/script"
 	"locklab/lab/trialtest"
 	"locklab/lockstrategy"
 )
@@ -190,6 +192,33 @@ func TestRefusedByAnotherBooking(t *testing.T) {
 	} {
 		if found := refusedByAnotherBooking(c.events); len(found) != c.found {
 			t.Errorf("%s: found %+v", name, found)
+		}
+	}
+}
+
+// L26: a wait that ends in a refusal is in vain because of a circle only if it leads from holder to holder back to the client.
+func TestWaitedInCircle(t *testing.T) {
+	const crossed = "A/1 grant 1\nB/1 grant 2\nA/2 request 2\nB/2 request 1\n"
+	const both = "A and B waited for each other until the wait of A ended "
+	for name, c := range map[string]struct{ history, want string }{
+		"two":                          {crossed + "A/2 refuse 2: waited too long", both + "[1 2 3 4 5]"},
+		"an attempt that did not wait": {crossed + "A/2 refuse 2: another client holds it", ""},
+		"it ends by itself":            {crossed + "B/1 lose 2: its lease ended\nA/2 refuse 2: waited too long", ""},
+		"the lock was released":        {crossed + "B/1 release 2\nA/2 refuse 2: waited too long", ""},
+		"a late release of another":    {crossed + "C/1 release 2\nA/2 refuse 2: waited too long", both + "[1 2 3 4 6]"},
+		"the holder has both":          {"B/1 grant 2\nB/2 grant 1\nA/1 request 2\nA/1 refuse 2: waited too long", ""},
+		"one waits for a circle":       {crossed + "C/1 request 1\nC/1 refuse 1: waited too long", ""},
+		"three": {
+			"A/1 grant 1\nB/1 grant 2\nC/1 grant 3\nA/2 request 2\nB/2 request 3\nC/2 request 1\nB/2 refuse 3: waited too long",
+			"B and C and A waited for each other until the wait of B ended [1 2 3 4 5 6 7]",
+		},
+	} {
+		var found []string
+		for _, v := range waitedInCircle(script.Events(t, c.history)) {
+			found = append(found, fmt.Sprint(v.What, " ", v.Events))
+		}
+		if got := strings.Join(found, "; "); got != c.want {
+			t.Errorf("%s: found %q, want %q", name, got, c.want)
 		}
 	}
 }
