@@ -55,8 +55,8 @@ type Schedule struct {
 type Curve struct {
 	Variant  string
 	X, Y     Quantity
-	Line     string // what the timelines are whose points are joined
-	Compared string // the timeline with which they are compared
+	Line     string // with which the timelines begin whose points are joined; the others have points beside the line
+	Compared string // the timeline with which all are compared; empty: none
 }
 
 // Level is how much a reader should know before an experiment.

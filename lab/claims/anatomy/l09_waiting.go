@@ -125,13 +125,15 @@ type way struct {
 	sent   []string // the commands with which it locks and waits, as the server calls them
 }
 
+// sentByRedisLock are the commands with which v3's lock locks and waits.
+var sentByRedisLock = []string{"evalsha", "eval", "subscribe", "ssubscribe", "unsubscribe", "sunsubscribe", "ping"}
+
 // notified is a client that waits for a message.
 func notified(lease time.Duration) way {
 	client := func(t *lab.Trial, conn redis.UniversalClient, name string) *clients.Client {
 		return clients.RedisLock(t, name, conn, lease)
 	}
-	listen := []string{"evalsha", "eval", "subscribe", "ssubscribe", "unsubscribe", "sunsubscribe", "ping"}
-	return way{byMessage, client, listen}
+	return way{byMessage, client, sentByRedisLock}
 }
 
 // polling is a client that tries, and sleeps for up to a pause, until the lock is granted.

@@ -129,6 +129,11 @@ func TestCurve(t *testing.T) {
 		t.Errorf("the same run gives another picture, %v", err)
 	}
 	isPicture(t, svg)
+	beside := swept()
+	beside.Experiment.Curve.Line, beside.Experiment.Curve.Compared = "sleep 1", "" // of 1, 10 and 100 ms
+	if c := curveOf(beside); c.count("point") != 3 || c.count("other") != 1 || c.count("corner") != 0 {
+		t.Errorf("with a point beside the line that is compared with nothing: %+v", c.Marks)
+	}
 	undefined, short := swept(), swept()
 	undefined.Experiment.Curve = lab.Curve{}
 	short.Record.Events = short.Record.Events[:3]

@@ -15,14 +15,15 @@ func curveOf(run lab.Saved) *plot {
 	defined := run.Experiment.Curve
 	points := defined.Points(run.Record)
 	var xs, ys []int64
-	compared := 0
+	compared, joined := false, 0
 	for _, p := range points {
 		xs, ys = append(xs, p.X.Median()), append(ys, p.Y.Median())
-		if p.Timeline == defined.Compared {
-			compared++
+		compared = compared || p.Timeline == defined.Compared
+		if joins(defined, p.Timeline) {
+			joined++
 		}
 	}
-	if len(points)-compared < 2 {
+	if joined < 2 {
 		return nil
 	}
 	xUnit, yUnit := points[0].X.Label(), points[0].Y.Label()
@@ -36,9 +37,11 @@ func curveOf(run lab.Saved) *plot {
 	var line route
 	for i, of := range points {
 		p.Says += fmt.Sprintf("%s: %s %s, %s %s. ", of.Timeline, of.X.Text(xs[i]), xUnit, of.Y.Text(ys[i]), yUnit)
-		if cx, cy := tenth(x.at(float64(xs[i]))), tenth(y.at(float64(ys[i]))); of.Timeline == defined.Compared {
+		cx, cy := tenth(x.at(float64(xs[i]))), tenth(y.at(float64(ys[i])))
+		if of.Timeline == defined.Compared {
 			p.path("corner", "M%v %vH%vV%vH%[1]vz", x.from, cy, cx, y.from)
-		} else {
+		}
+		if joins(defined, of.Timeline) {
 			line = append(line, fmt.Sprintf("%v %v", cx, cy))
 		}
 	}
@@ -46,15 +49,24 @@ func curveOf(run lab.Saved) *plot {
 	for i, of := range points {
 		p.curvePoint(x.at(float64(xs[i])), y.at(float64(ys[i])), of.Timeline, defined)
 	}
-	p.Caption = curveCaption(defined, compared > 0)
+	p.Caption = curveCaption(defined, compared)
 	return p
+}
+
+// joins reports whether the line goes through the point of a timeline.
+func joins(defined lab.Curve, timeline string) bool {
+	return strings.HasPrefix(timeline, defined.Line) && timeline != defined.Compared
 }
 
 // curvePoint draws a point with its name.
 func (p *plot) curvePoint(cx, cy float64, timeline string, defined lab.Curve) {
-	if timeline == defined.Compared {
+	if !joins(defined, timeline) {
+		dy := -7.0
+		if defined.Compared == "" { // such points may lie near the line, whose names are above it
+			dy = 15
+		}
 		p.dot("other", cx, cy, 6)
-		p.text("other-text", cx+9, cy-7, timeline)
+		p.text("other-text", cx+9, cy+dy, timeline)
 		return
 	}
 	p.dot("point", cx, cy, 4.5)
