@@ -10,7 +10,7 @@ GREMLINS := github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0
 STAMP := $(shell .ci/stamp)
 APP := go run -ldflags "-X 'main.stamp=$(STAMP)'" ./cmd/app
 
-.PHONY: help demo test check race doctor images up burst status down jmeter twelve kubernetes kubernetes-test libraries library mixed class interop topologies lint style size imports mutants cross fuzz model bench scale bench-test microbench screenshot faults lab compare pages results tidy dist dist-check licences outdated vulnerabilities
+.PHONY: help demo test check race doctor images up burst status down jmeter articles twelve kubernetes kubernetes-test libraries library mixed class interop topologies lint style size imports mutants cross fuzz model bench scale bench-test microbench screenshot faults lab compare pages results tidy dist dist-check licences outdated vulnerabilities
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -50,6 +50,9 @@ down: ## Remove the containers, their networks and data; keep images and the bui
 
 jmeter: ## Install JMeter from Maven Central into loadtest/jmeter/target
 	mvn -q -f loadtest/jmeter/pom.xml clean initialize
+
+articles: ## Build the Java of the articles with Maven, for the experiments that need it (examples/articles)
+	mvn -q -f examples/articles/pom.xml package
 
 interop: ## Test the Redis lock against three versions of Redisson on four topologies (1 minute)
 	LAB_PARTS=interop go test -count=1 -v ./loadtest/interop
@@ -128,6 +131,7 @@ mixed: ## Test which lock libraries exclude each other on one key, and write doc
 	@go run ./tools/libraries mixed
 
 lab: ## Break every lock on purpose and judge the results; LAB="run L03" passes another command than "run --quick"
+	@! command -v mvn >/dev/null || [ -f examples/articles/target/articles-1.jar ] || $(MAKE) -s articles || echo "Variants that need it are left out."
 	@$(APP) lab $(or $(LAB),run --quick)
 
 compare: ## Update the tables of docs/compare.md from docs/experiments/results and the results of make bench

@@ -15,12 +15,13 @@ type Need string
 
 // The needs of experiments and of their variants.
 const (
-	RedisServer Need = "redis-server"
-	MariaDB     Need = "mariadbd"
-	ZooKeeper   Need = "zookeeper" // jar files, and java
-	Etcd        Need = "etcd"
-	Memcached   Need = "memcached"
-	Nginx       Need = "nginx"
+	RedisServer  Need = "redis-server"
+	MariaDB      Need = "mariadbd"
+	ZooKeeper    Need = "zookeeper" // jar files, and java
+	Etcd         Need = "etcd"
+	Memcached    Need = "memcached"
+	ArticlesJava Need = "examples/articles" // java, and the jar files that Maven builds there
+	Nginx        Need = "nginx"
 )
 
 // Here are the options of a run with the programs of this machine.
@@ -35,7 +36,11 @@ func (o Options) without(n Need) string {
 	if old := program.TooOld(); old != nil {
 		return fmt.Sprintf("%s: %v: install its own package, or that of a newer system", n, old)
 	}
-	if program.Missing() != nil {
+	missing := program.Missing()
+	if missing != nil && program.Build != "" {
+		return fmt.Sprintf("%s: %v", n, missing)
+	}
+	if missing != nil {
 		return fmt.Sprintf("%s, which is not on the PATH: %s", n, program.Install())
 	}
 	if n == RedisServer && !o.Real {

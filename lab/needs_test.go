@@ -15,6 +15,10 @@ func TestANeedThatIsNotMet(t *testing.T) {
 	if why := o.LeavesOut(v); !strings.HasPrefix(why, "needs redis-server, which is not on the PATH: ") || !strings.Contains(why, "apt") {
 		t.Errorf("missing: %q", why)
 	}
+	if why := o.LeavesOut(Variant{Needs: []Need{ArticlesJava}}); why !=
+		"needs examples/articles: no java is on the PATH: mvn -q -f examples/articles/pom.xml package" {
+		t.Errorf("not built: %q", why)
+	}
 	if err := os.WriteFile(filepath.Join(dir, "redis-server"), []byte("#!/bin/sh\necho Redis server v=5.0.1\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}

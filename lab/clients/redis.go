@@ -76,6 +76,11 @@ func OverWire(t *lab.Trial, addr string) (client *redis.Client, wire *servers.Pr
 
 // Connect returns a connection to target as the app opens it. It is closed at the end of the trial.
 func Connect(ctx context.Context, t *lab.Trial, target *servers.Topology) redis.UniversalClient {
+	return t.Tap(OpenTopology(ctx, t, target).Master)
+}
+
+// OpenTopology is Connect for a client that also reads from replicas.
+func OpenTopology(ctx context.Context, t *lab.Trial, target *servers.Topology) *topology.Redis {
 	addrMap, err := topology.ParseAddrMap(target.Map)
 	t.Must(err)
 	opened, err := topology.Open(ctx, topology.Config{
@@ -84,5 +89,5 @@ func Connect(ctx context.Context, t *lab.Trial, target *servers.Topology) redis.
 	})
 	t.Must(err)
 	t.Cleanup(opened.Close)
-	return t.Tap(opened.Master)
+	return opened
 }

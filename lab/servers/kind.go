@@ -18,6 +18,7 @@ import (
 type Program struct {
 	Name             string // on the PATH
 	Debian, Homebrew string // its packages; empty: none is known
+	Build            string // the command that builds it in a checkout; empty: a package has it
 	Oldest           string // version with which the lab works; empty: none is known
 
 	find    func() error  // what is missing; nil: Name is looked for on the PATH
@@ -33,7 +34,10 @@ func (p Program) Missing() error {
 	if old := p.TooOld(); old != nil {
 		return fmt.Errorf("%w: install its own package, or that of a newer system", old)
 	}
-	if err := find(); err != nil {
+	switch err := find(); {
+	case err != nil && p.Build != "":
+		return fmt.Errorf("%w: %s", err, p.Build)
+	case err != nil:
 		return fmt.Errorf("%w (Debian: apt-get install %s, macOS: brew install %s)", err, p.Debian, p.Homebrew)
 	}
 	return nil
@@ -91,10 +95,15 @@ func (p Program) Install() string {
 	return fmt.Sprintf("apt-get install %s (or brew install %s)", p.Debian, p.Homebrew)
 }
 
-// ProgramNamed returns the program of that name that a kind of server needs, or nginx, or one of which no package is known.
+// others are programs that are no kind of server.
+var others = []Program{NginxServer, ArticlesJava}
+
+// ProgramNamed returns the program of that name, or one of which no package is known.
 func ProgramNamed(name string) Program {
-	if name == NginxServer.Name {
-		return NginxServer
+	for _, p := range others {
+		if p.Name == name {
+			return p
+		}
 	}
 	for _, k := range kinds {
 		if k.Program.Name == name {

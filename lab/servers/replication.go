@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"locklab/internal/faultproxy"
 )
 
 // CutReplicas cuts a master off from some of its replicas, and then writes key on the master. The proof is that the write does not
@@ -36,6 +39,37 @@ func (n *Node) CutReplicas(ctx context.Context, key string, replicas ...*Node) (
 		proof, err = n.lag(ctx, replicas)
 	}
 	return proof, sync.OnceValue(mend), err
+}
+
+// DelayReplicas lets what a master sends to its replicas arrive later. The proof is how long a write took to be confirmed by all of them.
+// The node must have a proxy. key is written.
+func (n *Node) DelayReplicas(ctx context.Context, by time.Duration, key string, replicas ...*Node) (proof string, err error) {
+	var ports []string // with which a replica introduces itself
+	for _, r := range replicas {
+		ports = append(ports, strconv.Itoa(portOf(r.Addr)), strconv.Itoa(portOf(r.AnnouncedAddr())))
+	}
+	n.Proxy.Delay(func(c faultproxy.Chunk) time.Duration {
+		if c.Direction == faultproxy.ToClient && slices.Contains(ports, c.Label) {
+			return by
+		}
+		return 0
+	})
+	err = n.WithClient(func(c *redis.Client) error {
+		own := c.Conn() // WAIT is about the writes of its connection
+		defer own.Close()
+		if err := own.Set(ctx, key, "1", time.Minute).Err(); err != nil {
+			return err
+		}
+		began := time.Now()
+		confirmed, err := own.Wait(ctx, len(replicas), time.Minute).Result()
+		took := time.Since(began)
+		if err == nil && (int(confirmed) < len(replicas) || took < by) {
+			err = fmt.Errorf("%d of %d replicas of %s have confirmed a write within %s", confirmed, len(replicas), n.Name, took)
+		}
+		proof = fmt.Sprintf("%d replicas confirmed a write after %s", confirmed, took.Round(time.Microsecond))
+		return err
+	})
+	return proof, err
 }
 
 // disconnect takes replicas in containers off their network, until mend.

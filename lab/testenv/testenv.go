@@ -49,6 +49,7 @@ var (
 	Ps          = Need{"ps", []string{"ps"}, "procps", "", "a check for processes that were not stopped", false, ""}
 	JDK         = Need{"javac", []string{"javac"}, "openjdk-17-jdk-headless", "openjdk", "the lock beside real Redisson", true, Interop}
 	Maven       = Need{"mvn", []string{"mvn"}, "maven", "maven", "the lock beside real Redisson", true, Interop}
+	Articles    = Need{servers.ArticlesJava.Name, nil, "", "", "the Java of the articles", false, Whole}
 	Chromium    = Need{"chromium", browsers, "chromium", "--cask chromium", "the report in a browser", true, ""}
 	Compiler    = Need{"cc", []string{"cc", "gcc", "clang"}, "gcc", "", "the race detector", false, ""}
 	K6          = Need{"k6", []string{"k6"}, "", "k6", "the load scripts", true, ""} // loadtest/README.md has the version
@@ -74,7 +75,7 @@ func All() (all []Need) {
 			all = append(all, n)
 		}
 	}
-	return append(all, Nginx, Prometheus, Curl, Ps, JDK, Maven, Chromium, Compiler, K6)
+	return append(all, Nginx, Prometheus, Curl, Ps, JDK, Maven, Articles, Chromium, Compiler, K6)
 }
 
 // ByName returns the need with a name. It panics when there is none: a test that would be skipped for ever is a mistake.
@@ -87,10 +88,10 @@ func ByName(name string) Need {
 	panic("testenv: no need is called " + name)
 }
 
-// Met reports whether the need is on the PATH. ZooKeeper is jar files, and on no PATH.
+// Met reports whether the need is on the PATH. ZooKeeper and the Java of the articles are jar files, and on no PATH.
 func (n Need) Met() bool {
-	if n.Name == ZooKeeper.Name {
-		return servers.ZooKeeperServer.Missing() == nil
+	if n.Name == ZooKeeper.Name || n.Name == Articles.Name {
+		return servers.ProgramNamed(n.Name).Missing() == nil
 	}
 	for _, program := range n.Programs {
 		if _, err := exec.LookPath(program); err == nil {
@@ -102,6 +103,9 @@ func (n Need) Met() bool {
 
 // How says how to meet the need.
 func (n Need) How() string {
+	if n.Name == Articles.Name {
+		return fmt.Sprintf("%s is missing (for %s): %v", n.Name, n.For, servers.ArticlesJava.Missing())
+	}
 	debian := "apt-get install " + n.Debian
 	if n.Debian == "" {
 		debian = "go install, as loadtest/README.md says"

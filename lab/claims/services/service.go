@@ -46,6 +46,8 @@ type Service struct {
 
 func (s Service) size() int { return cmp.Or(s.Instances, 2) }
 
+func (s Service) users() int { return cmp.Or(s.Users, versions.ArticleUsers) }
+
 func (s Service) send() burst.Send {
 	if s.Sequential {
 		return burst.Sequential
@@ -86,19 +88,24 @@ func (s Service) service(t *lab.Trial) burst.Service {
 // count opens the instances' connections before. On a slow machine so many dials take longer than a request waits for one.
 func PageViews(s Service) lab.Scenario {
 	return func(ctx context.Context, t *lab.Trial) {
-		target, users := s.Start(ctx, t), cmp.Or(s.Users, versions.ArticleUsers)
-		_, err := burst.RunViews(ctx, target, "v0", users, s.send())
+		target := s.Start(ctx, t)
+		_, err := burst.RunViews(ctx, target, "v0", s.users(), s.send())
 		t.Must(err)
-		b, err := burst.RunViews(ctx, target, s.Version, users, s.send())
-		t.Must(err)
-		RecordBurst(t, b.Began, b.Events)
-		t.Record(history.Event{Timeline: "Redis", Kind: history.Final, Key: burst.CounterKey, Value: b.Final})
-		t.Measure(s.Version, int64(b.Lost()), lab.Count.Of("updates lost"))
-		t.Measure(s.Version, int64(b.Inside()), lab.Count.Of("writes of a value that the same instance had written before"))
-		t.Measure(s.Version, int64(b.Across()), lab.Count.Of("values that more than one instance wrote"))
-		t.Measure(s.Version, b.Took.Microseconds(), lab.Microseconds.Of("from the first request to the last answer"))
-		t.Must(b.Sound(s.size()))
+		s.RecordViews(ctx, t, target)
 	}
+}
+
+// RecordViews sends page views to target, and records what each wrote and the counter at the end.
+func (s Service) RecordViews(ctx context.Context, t *lab.Trial, target burst.Target) {
+	b, err := burst.RunViews(ctx, target, s.Version, s.users(), s.send())
+	t.Must(err)
+	RecordBurst(t, b.Began, b.Events)
+	t.Record(history.Event{Timeline: "Redis", Kind: history.Final, Key: burst.CounterKey, Value: b.Final})
+	t.Measure(s.Version, int64(b.Lost()), lab.Count.Of("updates lost"))
+	t.Measure(s.Version, int64(b.Inside()), lab.Count.Of("writes of a value that the same instance had written before"))
+	t.Measure(s.Version, int64(b.Across()), lab.Count.Of("values that more than one instance wrote"))
+	t.Measure(s.Version, b.Took.Microseconds(), lab.Microseconds.Of("from the first request to the last answer"))
+	t.Must(b.Sound(s.size()))
 }
 
 // Grabs lets 20 drivers grab one order at a version, and records what each was told and which drivers have won.

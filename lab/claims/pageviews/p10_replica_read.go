@@ -1,0 +1,146 @@
+package pageviews
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"locklab/lab"
+	"locklab/lab/burst"
+	"locklab/lab/claims/services"
+	"locklab/lab/clients"
+	"locklab/lab/servers"
+	"locklab/lockstrategy"
+	"locklab/pview"
+	"locklab/topology"
+)
+
+var P10 = Experiments.Add(lab.Experiment{
+	ID:       "P10-replica-read",
+	Articles: lab.Articles{"A4"},
+	Claim:    "A counter that is read from a replica loses updates inside a lock that works, unless the lock waits for the replicas.",
+	Level:    lab.Medium,
+	Schedule: lab.Schedule{Needs: []lab.Need{lab.RedisServer}, Takes: 40 * time.Second, Trials: 1},
+	Check:    services.LostViews,
+	Variants: []lab.Variant{
+		ours("master-slave, read from the master", topology.MasterSlave, false),
+		ours("sentinel, read from the master", topology.Sentinel, false),
+		ours("cluster, read from the master", topology.Cluster, false),
+		ours("master-slave, read from a replica", topology.MasterSlave, true),
+		ours("sentinel, read from a replica", topology.Sentinel, true),
+		ours("cluster, read from a replica", topology.Cluster, true),
+		a4("A4's v3, master-slave", lab.Never, jvms{over: topology.MasterSlave}),
+		a4("A4's v3, sentinel", lab.Never, jvms{over: topology.Sentinel}),
+		a4("A4's v3, cluster", lab.Sometimes, jvms{over: topology.Cluster}),
+		a4("A4's v3, cluster, the lock in the counter's slot", lab.Never, jvms{over: topology.Cluster, lock: "lock:{pview}"}),
+		a4("A4's v3, cluster, readMode MASTER", lab.Never, jvms{over: topology.Cluster, readMode: "MASTER"}),
+		a4("A4's v3, a replica has lost its master", lab.Sometimes, jvms{over: topology.MasterSlave, lost: true}),
+		a4("A4's v4, its data on master-slave", lab.Sometimes, jvms{over: topology.MasterSlave, redLock: true}),
+	},
+})
+
+// behind is by how much the replicas are behind their master. On loopback it would be a fraction of a millisecond.
+const behind = 3 * time.Millisecond
+
+// replicated is a topology whose replicas are behind.
+type replicated struct {
+	*lab.Trial
+	*servers.Topology
+	master   *servers.Node // of the counter
+	replicas []*servers.Node
+}
+
+// startReplicated starts Redis, sets the counter to 0 on each node that has it, and delays the replication.
+func startReplicated(ctx context.Context, t *lab.Trial, over topology.Kind) replicated {
+	x := replicated{Trial: t}
+	var err error
+	x.Topology, err = t.Stack.ProxiedTopology(ctx, string(over), t.Real)
+	t.Must(err)
+	t.Must(clients.Connect(ctx, t, x.Topology).Set(ctx, pview.Key, 0, 0).Err())
+	x.master, err = x.MasterOf(ctx, pview.Key)
+	t.Must(err)
+	x.replicas, err = x.ReplicasOf(ctx, x.master)
+	t.Must(err)
+	clients.AwaitReplication(ctx, t, x.master, x.replicas)
+	proof, err := x.master.DelayReplicas(ctx, behind, "probe:{"+pview.Key+"}", x.replicas...)
+	t.Must(err)
+	t.Fault(x.master.Name, fmt.Sprintf("its replicas are %s behind", behind), proof)
+	return x
+}
+
+// views sends the page views to two instances. The balancer itself answers for the counter, from the master.
+func (x replicated) views(ctx context.Context, version string, instances ...*servers.Instance) {
+	b, err := x.Stack.Balance("127.0.0.1:0", instances...)
+	x.Must(err)
+	conn := clients.Connect(ctx, x.Trial, x.Topology)
+	counter := pview.NewCounter(conn, nil)
+	b.Handle("/pview", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPut {
+			reply(w, struct{}{}, conn.Set(r.Context(), pview.Key, 0, 0).Err())
+			return
+		}
+		value, err := counter.Get(r.Context())
+		reply(w, map[string]int64{"value": value}, err)
+	}))
+	services.Service{Version: version}.RecordViews(ctx, x.Trial, burst.Target{URL: b.URL})
+}
+
+func reply(w http.ResponseWriter, answer any, err error) {
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	_ = json.NewEncoder(w).Encode(answer)
+}
+
+// ours is two instances with v3's lock. They read the counter from its master, or from a replica.
+func ours(name string, over topology.Kind, replica bool) lab.Variant {
+	v := lab.Variant{Name: "v3, " + name, Fault: true, Run: func(ctx context.Context, t *lab.Trial) {
+		x := startReplicated(ctx, t, over)
+		x.views(ctx, "v3", x.instance(ctx, "instance-1", replica), x.instance(ctx, "instance-2", replica))
+	}}
+	if replica {
+		v.Expect = lab.Sometimes
+	}
+	return v
+}
+
+// instance starts an instance of ours. Its lock is asked for by a connection of its own.
+func (x replicated) instance(ctx context.Context, name string, replica bool) *servers.Instance {
+	opened := clients.OpenTopology(ctx, x.Trial, x.Topology)
+	lock := clients.RedisLock(x.Trial, name, x.Tap(opened.Master), clients.LongLease).Lock
+	counter := pview.NewCounter(opened.Master, opened.Replica)
+	s := &service{name: name, conn: opened.Master, lock: lockstrategy.Guard{Strategy: lock, Wait: clients.LongLease}, read: counter.Get}
+	if replica {
+		s.read = counter.GetStale
+	}
+	server := httptest.NewServer(http.HandlerFunc(s.answer))
+	x.Cleanup(func() error { server.Close(); return nil })
+	return &servers.Instance{URL: server.URL}
+}
+
+// service adds one to the counter under a lock.
+type service struct {
+	name string
+	conn redis.UniversalClient
+	lock pview.Locker
+	read func(context.Context) (int64, error)
+}
+
+func (s *service) answer(w http.ResponseWriter, r *http.Request) {
+	written := burst.Write{Instance: s.name}
+	err := s.lock.Do(r.Context(), pview.LockKey, func(ctx context.Context, _ uint64) error {
+		value, err := s.read(ctx)
+		if err != nil {
+			return err
+		}
+		written.Value = value + 1
+		return s.conn.Set(ctx, pview.Key, written.Value, 0).Err()
+	})
+	reply(w, written, err)
+}
