@@ -37,7 +37,7 @@ public final class PageViews {
       System.exit(64);
     }
     RedissonClient data = Servers.connect(args[2], args[3], List.of(args[4].split(",")));
-    Lock redLock = args.length == 6 ? Servers.redLock(List.of(args[5].split(","))) : null; // one for all requests
+    Lock redLock = args.length == 6 ? Servers.redLock(List.of(args[5].split(",")), 0) : null; // one for all requests
     PageViews service = new PageViews(args[0], data);
     HttpServer server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 1024);
     server.setExecutor(Executors.newFixedThreadPool(TOMCAT_THREADS));

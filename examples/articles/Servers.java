@@ -27,11 +27,16 @@ final class Servers {
     return Redisson.create(config);
   }
 
-  /** Takes one lock on each server, with the article's names lock1 to lock5. */
+  /** Takes one lock on each server, with the article's names lock1 to lock5. timeoutMs is that of a command; 0: Redisson's default. */
   @SuppressWarnings("deprecation")
-  static RedissonRedLock redLock(List<String> addresses) {
+  static RedissonRedLock redLock(List<String> addresses, int timeoutMs) {
     RLock[] locks = new RLock[addresses.size()];
-    for (int i = 0; i < locks.length; i++) locks[i] = connect("single", "default", addresses.subList(i, i + 1)).getLock("lock" + (i + 1));
+    for (int i = 0; i < locks.length; i++) {
+      Config config = new Config();
+      config.useSingleServer().setAddress("redis://" + addresses.get(i));
+      if (timeoutMs > 0) config.useSingleServer().setTimeout(timeoutMs);
+      locks[i] = Redisson.create(config).getLock("lock" + (i + 1));
+    }
     return new RedissonRedLock(locks);
   }
 

@@ -25,7 +25,7 @@ var P10 = Experiments.Add(lab.Experiment{
 	Articles: lab.Articles{"A4"},
 	Claim:    "A counter that is read from a replica loses updates inside a lock that works, unless the lock waits for the replicas.",
 	Level:    lab.Medium,
-	Schedule: lab.Schedule{Needs: []lab.Need{lab.RedisServer}, Takes: 40 * time.Second, Trials: 1},
+	Schedule: lab.Schedule{Needs: []lab.Need{lab.RedisServer}, Takes: 60 * time.Second, Trials: 1},
 	Check:    services.LostViews,
 	Variants: []lab.Variant{
 		ours("master-slave, read from the master", topology.MasterSlave, false),
