@@ -18,12 +18,20 @@ var R8 = Experiments.Add(lab.Experiment{
 	Articles: lab.Articles{"A0", "A4"},
 	Claim:    "A script that fails midway keeps what it has written; and a script that takes 0 for false grants its lock to every client.",
 	Level:    lab.Medium,
-	Schedule: lab.Schedule{Takes: 3 * time.Second},
+	Schedule: lab.Schedule{Takes: 6 * time.Second},
 	Check:    clients.Any(clients.Noted(keptWrite), history.Winners),
 	Variants: []lab.Variant{
 		{Name: "a good expiry", Run: clients.OnRedis(countBy(countScript, "720"))},
 		{Name: "a bad expiry", Expect: lab.Sometimes, Run: clients.OnRedis(countBy(countScript, "0.72"))},
 		{Name: "a bad expiry, checked before the write", Run: clients.OnRedis(countBy(checkFirst+countScript, "0.72"))},
+		{
+			Name: "Spring Data Redis, numbers as text", Trials: 1, Needs: []lab.Need{lab.ArticlesJava},
+			Run: clients.OnRedis(callBySpring("text")),
+		},
+		{
+			Name: "Spring Data Redis, default serializers", Expect: lab.Sometimes, Trials: 1, Needs: []lab.Need{lab.ArticlesJava},
+			Run: clients.OnRedis(callBySpring("default")),
+		},
 		{Name: "the reply of SETNX is compared with 1", Run: clients.OnRedis(lockBy(" == 1"))},
 		{Name: "the reply of SETNX is the condition", Expect: lab.Sometimes, Run: clients.OnRedis(lockBy(""))},
 	},
