@@ -23,7 +23,7 @@ var F14 = Experiments.Add(lab.Experiment{
 	Claim: `A4's RedissonRedLock waits seconds for nodes that hang, and its lock() may not return. The RLock that takes its place refuses a
 		lock that no replica has, and is lost when one replica has it and another is promoted.`,
 	Level:    lab.Advanced,
-	Schedule: lab.Schedule{Needs: []lab.Need{lab.RedisServer}, Takes: 80 * time.Second, Trials: 1},
+	Schedule: lab.Schedule{Needs: []lab.Need{lab.RedisServer}, Slow: true, Takes: 80 * time.Second, Trials: 1},
 	Check:    clients.Any(history.Counter, tooLate, clients.Noted(noAnswer), clients.Noted(onMasterOnly)),
 	Variants: []lab.Variant{
 		{Name: "v4, five nodes alive", Run: v4WhileHanging(0)},
@@ -55,7 +55,7 @@ var F14 = Experiments.Add(lab.Experiment{
 
 // redisson is a variant with Redisson in JVMs.
 func redisson(v lab.Variant) lab.Variant {
-	v.Name, v.Slow, v.Needs = "Redisson's "+v.Name, true, []lab.Need{lab.ArticlesJava}
+	v.Name, v.Needs = "Redisson's "+v.Name, []lab.Need{lab.ArticlesJava}
 	return v
 }
 

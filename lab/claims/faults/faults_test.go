@@ -48,6 +48,32 @@ func TestSlow(t *testing.T) {
 	}
 }
 
+// F14: an answer after the bound is found, and a release may take longer. Without a bound nothing is.
+func TestTooLate(t *testing.T) {
+	const bound = 500 * time.Millisecond
+	event := func(kind history.Kind, at time.Duration) history.Event {
+		return history.Event{Timeline: "A", Owner: "a1", Kind: kind, At: at}
+	}
+	request, set := event(history.Request, 0), answerBound.Event("lab", bound.Milliseconds())
+	for _, c := range []struct {
+		name   string
+		events []history.Event
+		found  int
+	}{
+		{"granted in time", []history.Event{set, request, event(history.Grant, bound)}, 0},
+		{"granted too late", []history.Event{set, request, event(history.Grant, 2*bound)}, 1},
+		{"refused too late", []history.Event{set, request, event(history.Refuse, 2*bound)}, 1},
+		{"released late", []history.Event{
+			set, request, event(history.Grant, 0), event(history.Release, 0), event(history.Released, 2*bound),
+		}, 0},
+		{"no bound", []history.Event{request, event(history.Grant, 2*bound)}, 0},
+	} {
+		if found := tooLate(c.events); len(found) != c.found {
+			t.Errorf("%s: found %+v", c.name, found)
+		}
+	}
+}
+
 // Nodes that hang cost a client alone no timeout. An answer may be late for another reason only while this process is stalled: then the
 // trial is repeated, twice at most.
 func TestNodesThatHangAreNotWaitedFor(t *testing.T) {
