@@ -53,6 +53,7 @@ jmeter: ## Install JMeter from Maven Central into loadtest/jmeter/target
 
 articles: ## Build the Java of the articles with Maven, for the experiments that need it (examples/articles)
 	mvn -q -f examples/articles/pom.xml package
+	mvn -q -f examples/articles/pom.xml -Dredisson.version=3.14.0 package
 
 interop: ## Test the Redis lock against three versions of Redisson on four topologies (1 minute)
 	LAB_PARTS=interop go test -count=1 -v ./loadtest/interop
@@ -131,7 +132,7 @@ mixed: ## Test which lock libraries exclude each other on one key, and write doc
 	@go run ./tools/libraries mixed
 
 lab: ## Break every lock on purpose and judge the results; LAB="run L03" passes another command than "run --quick"
-	@! command -v mvn >/dev/null || [ -f examples/articles/target/articles-1.jar ] || $(MAKE) -s articles || echo "Variants that need it are left out."
+	@! command -v mvn >/dev/null || [ -f examples/articles/target/3.14.0/articles-1.jar ] || $(MAKE) -s articles || echo "Variants that need it are left out."
 	@$(APP) lab $(or $(LAB),run --quick)
 
 compare: ## Update the tables of docs/compare.md from docs/experiments/results and the results of make bench

@@ -1,6 +1,7 @@
 package servers
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,15 +13,24 @@ import (
 // articles is the folder of the articles' Java, in a checkout.
 const articles = "examples/articles"
 
+// The versions of Redisson with which it is built.
+const (
+	Redisson = "4.7.0"
+	// RedissonA4 has the listing that A4 prints, as have 3.13.3 to 3.15.1.
+	RedissonA4 = "3.14.0"
+)
+
 // ArticlesJava is java and what Maven builds of the articles' code, in the checkout of the working directory.
-var ArticlesJava = Program{Name: articles, Build: "mvn -q -f " + articles + "/pom.xml package", find: func() error {
-	_, err := articlesClasspath()
-	return err
+var ArticlesJava = Program{Name: articles, Build: "make articles", find: func() error {
+	_, err := articlesClasspath(Redisson)
+	_, old := articlesClasspath(RedissonA4)
+	return cmp.Or(err, old)
 }, version: func() string { return "" }}
 
-// ArticlesCommand is the command line that runs a class of examples/articles. The flags are for a quick start on a small machine.
-func ArticlesCommand(class string, args ...string) ([]string, error) {
-	classpath, err := articlesClasspath()
+// ArticlesCommand is the command line that runs a class of examples/articles, with a version of Redisson. The flags are for a quick start
+// on a small machine.
+func ArticlesCommand(redisson, class string, args ...string) ([]string, error) {
+	classpath, err := articlesClasspath(redisson)
 	if err != nil {
 		return nil, ArticlesJava.Missing()
 	}
@@ -30,8 +40,8 @@ func ArticlesCommand(class string, args ...string) ([]string, error) {
 	}, args...), nil
 }
 
-// articlesClasspath finds the jar files.
-func articlesClasspath() (string, error) {
+// articlesClasspath finds the jar files that were built with a version of Redisson.
+func articlesClasspath(redisson string) (string, error) {
 	if _, err := exec.LookPath("java"); err != nil {
 		return "", errors.New("no java is on the PATH")
 	}
@@ -42,7 +52,7 @@ func articlesClasspath() (string, error) {
 	for ; ; dir = filepath.Dir(dir) {
 		folder := filepath.Join(dir, filepath.FromSlash(articles))
 		if _, err := os.Stat(filepath.Join(folder, "pom.xml")); err == nil {
-			return builtIn(folder)
+			return builtIn(folder, filepath.Join(folder, "target", redisson))
 		}
 		if dir == filepath.Dir(dir) {
 			return "", errors.New("the working directory is not in a checkout of Locklab")
@@ -50,9 +60,8 @@ func articlesClasspath() (string, error) {
 	}
 }
 
-// builtIn is the class path of what was built in a folder. Classes that are older than their sources do not count.
-func builtIn(folder string) (string, error) {
-	target := filepath.Join(folder, "target")
+// builtIn is the class path of what was built of a folder. Classes that are older than their sources do not count.
+func builtIn(folder, target string) (string, error) {
 	jar := filepath.Join(target, "articles-1.jar")
 	built, err := os.Stat(jar)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -106,7 +106,7 @@ func v4WhileHanging(n int) lab.Scenario {
 
 // launch starts Redisson in a JVM, and connects it. Its first acquire is slow, and is not recorded: classes are loaded.
 func launch(ctx context.Context, t *lab.Trial, name string, addrs []string, args ...string) *clients.Program {
-	argv, err := servers.ArticlesCommand("Locks", args...)
+	argv, err := servers.ArticlesCommand(servers.Redisson, "Locks", args...)
 	t.Must(err)
 	p, _, err := clients.Launch(ctx, t, name, func(process string) (*servers.Dialogue, error) { return t.Stack.Program(process, argv...) })
 	t.Must(err)

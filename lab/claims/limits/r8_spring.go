@@ -19,7 +19,7 @@ func callBySpring(serializers string) func(context.Context, *clients.Redis) {
 	return func(ctx context.Context, x *clients.Redis) {
 		host, port, err := net.SplitHostPort(x.Node.Addr)
 		x.Must(err)
-		argv, err := servers.ArticlesCommand("RateLimit", host, port, serializers)
+		argv, err := servers.ArticlesCommand(servers.Redisson, "RateLimit", host, port, serializers)
 		x.Must(err)
 		program, err := x.Stack.Program("spring", argv...)
 		x.Must(err)

@@ -19,6 +19,7 @@ import (
 type jvms struct {
 	over     topology.Kind
 	lock     string // its name; empty: that of ours
+	redisson string // the version; empty: [servers.Redisson]
 	readMode string // of Redisson; empty: its default
 	redLock  bool   // v4: RedLock on five nodes more. Otherwise v3
 	lost     bool   // a replica has lost its master
@@ -40,7 +41,7 @@ func (j jvms) views(ctx context.Context, t *lab.Trial) {
 	names := []string{"A4-8080", "A4-8090"}
 	instances := make([]*servers.Instance, len(names))
 	t.GoEach(len(names), func(i int) {
-		argv, err := servers.ArticlesCommand("PageViews", append([]string{names[i]}, args...)...)
+		argv, err := servers.ArticlesCommand(cmp.Or(j.redisson, servers.Redisson), "PageViews", append([]string{names[i]}, args...)...)
 		t.Must(err)
 		instances[i], err = t.Stack.Instance(ctx, names[i], argv...)
 		t.Must(err)
