@@ -16,7 +16,7 @@ func TestANeedThatIsNotMet(t *testing.T) {
 		t.Errorf("missing: %q", why)
 	}
 	if why := o.LeavesOut(Variant{Needs: []Need{ArticlesJava}}); why !=
-		"needs examples/articles: no java is on the PATH: mvn -q -f examples/articles/pom.xml package" {
+		"needs examples/articles: no java is on the PATH: make articles" {
 		t.Errorf("not built: %q", why)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "redis-server"), []byte("#!/bin/sh\necho Redis server v=5.0.1\n"), 0o700); err != nil {
