@@ -97,6 +97,7 @@ func herds(trial []history.Event) (found []history.Violation) {
 // compared measures ways one after the other.
 func compared(ways ...crowdWay) lab.Scenario {
 	return clients.OnRedis(func(ctx context.Context, x *clients.Redis) {
+		x.ByChance() // clients get out of step on a busy machine
 		for _, w := range ways {
 			w.measure(ctx, x)
 		}
