@@ -132,7 +132,6 @@ mixed: ## Test which lock libraries exclude each other on one key, and write doc
 	@go run ./tools/libraries mixed
 
 lab: ## Break every lock on purpose and judge the results; LAB="run L03" passes another command than "run --quick"
-	@! command -v mvn >/dev/null || [ -f examples/articles/target/3.14.0/articles-1.jar ] || $(MAKE) -s articles || echo "Variants that need it are left out."
 	@$(APP) lab $(or $(LAB),run --quick)
 
 compare: ## Update the tables of docs/compare.md from docs/experiments/results and the results of make bench
