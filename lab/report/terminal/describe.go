@@ -64,7 +64,11 @@ func (d *description) run(e lab.Experiment, program string) {
 			fmt.Fprintf(d, "\n%s\n", d.screen.Wrap(fmt.Sprintf("%s, %s: left out: it %s", e.ID, v.Name, why), 0))
 		}
 	}
-	fmt.Fprintf(d, "\nNeeds %s; takes about %.0f s\nRun it: %s lab run %s\n", e.Needed(), e.Takes.Seconds(), program, e.ID)
+	needs := e.Needed()
+	if some := e.Optional(); some != "" {
+		needs += "; some variants need " + some
+	}
+	fmt.Fprintf(d, "\nNeeds %s; takes about %.0f s\nRun it: %s lab run %s\n", needs, e.Takes.Seconds(), program, e.ID)
 	if e.Docker > 0 {
 		fmt.Fprintf(d, "With the compose file's containers for Redis (about %.0f s):\n  %s lab run %s --on docker\n",
 			e.Docker.Seconds(), program, e.ID)

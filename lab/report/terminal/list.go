@@ -38,7 +38,11 @@ func List(all []lab.Experiment, groupOf func(id string) string, program string, 
 		if e.Slow {
 			about = "slow, " + about
 		}
-		title := fmt.Sprintf("%s · %s · %s · %s", e.Title, e.Articles, e.Needed(), about)
+		needs := e.Needed()
+		if some := e.Optional(); some != "" {
+			needs += "; some variants: " + some
+		}
+		title := fmt.Sprintf("%s · %s · %s · %s", e.Title, e.Articles, needs, about)
 		t.Row(e.ID, Trusted(screen.Wrap(title, widest+besideTitle)))
 	}
 	first := lab.Number(all[0].ID)
