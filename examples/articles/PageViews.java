@@ -32,7 +32,7 @@ public final class PageViews {
 
   public static void main(String[] args) throws IOException {
     if (args.length < 5 || args.length > 6) {
-      System.err.println("usage: PageViews NAME LOCK single|master-slave|sentinel|cluster default|SLAVE|MASTER|MASTER_SLAVE"
+      System.err.println("usage: PageViews NAME LOCK master-slave|sentinel|cluster default|SLAVE|MASTER|MASTER_SLAVE"
           + " ADDRESS,… [ADDRESS,…]");
       System.exit(64);
     }

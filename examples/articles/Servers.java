@@ -7,7 +7,7 @@ import org.redisson.config.BaseMasterSlaveServersConfig;
 import org.redisson.config.Config;
 import org.redisson.config.ReadMode;
 
-/** A4's four ways to deploy Redis, which are its RedissonManagers, and its RedLock. */
+/** Those of A4's four ways to deploy Redis that have replicas, as its RedissonManagers connect to them, and its RedLock. */
 final class Servers {
   private Servers() {}
 
@@ -16,7 +16,6 @@ final class Servers {
     Config config = new Config();
     List<String> urls = addresses.stream().map(address -> "redis://" + address).toList();
     switch (deployType) {
-      case "single" -> config.useSingleServer().setAddress(urls.get(0));
       case "master-slave" -> reading(config.useMasterSlaveServers(), readMode)
           .setMasterAddress(urls.get(0)).addSlaveAddress(urls.subList(1, urls.size()).toArray(String[]::new));
       case "sentinel" -> reading(config.useSentinelServers(), readMode)
