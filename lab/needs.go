@@ -37,7 +37,7 @@ func (o Options) without(n Need) string {
 		return fmt.Sprintf("%s: %v: install its own package, or that of a newer system", n, old)
 	}
 	missing := program.Missing()
-	if missing != nil && program.Build != "" {
+	if missing != nil && program.Built {
 		return fmt.Sprintf("%s: %v", n, missing)
 	}
 	if missing != nil {

@@ -15,9 +15,10 @@ func TestANeedThatIsNotMet(t *testing.T) {
 	if why := o.LeavesOut(v); !strings.HasPrefix(why, "needs redis-server, which is not on the PATH: ") || !strings.Contains(why, "apt") {
 		t.Errorf("missing: %q", why)
 	}
-	if why := o.LeavesOut(Variant{Needs: []Need{ArticlesJava}}); why !=
-		"needs examples/articles: no java is on the PATH: make articles" {
-		t.Errorf("not built: %q", why)
+	articles := Variant{Needs: []Need{ArticlesJava}}
+	if why := o.LeavesOut(articles); why !=
+		"needs examples/articles: no java is on the PATH: install Java 17 and Maven, then run make articles" {
+		t.Errorf("without Java: %q", why)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "redis-server"), []byte("#!/bin/sh\necho Redis server v=5.0.1\n"), 0o700); err != nil {
 		t.Fatal(err)
@@ -28,5 +29,9 @@ func TestANeedThatIsNotMet(t *testing.T) {
 	}
 	if why := o.LeavesOut(Variant{}); why != "" {
 		t.Errorf("a variant without needs: %q", why)
+	}
+	t.Chdir(dir)
+	if why := o.LeavesOut(articles); !strings.HasSuffix(why, "not in a checkout of Locklab (git clone), in which make articles builds it") {
+		t.Errorf("outside of a checkout: %q", why)
 	}
 }

@@ -21,7 +21,7 @@ const (
 )
 
 // ArticlesJava is java and what Maven builds of the articles' code, in the checkout of the working directory.
-var ArticlesJava = Program{Name: articles, Build: "make articles", find: func() error {
+var ArticlesJava = Program{Name: articles, Built: true, find: func() error {
 	_, err := articlesClasspath(Redisson)
 	_, old := articlesClasspath(RedissonA4)
 	return cmp.Or(err, old)
@@ -42,9 +42,6 @@ func ArticlesCommand(redisson, class string, args ...string) ([]string, error) {
 
 // articlesClasspath finds the jar files that were built with a version of Redisson.
 func articlesClasspath(redisson string) (string, error) {
-	if _, err := exec.LookPath("java"); err != nil {
-		return "", errors.New("no java is on the PATH")
-	}
 	dir, err := os.Getwd()
 	if err != nil {
 		return "", err
@@ -52,10 +49,13 @@ func articlesClasspath(redisson string) (string, error) {
 	for ; ; dir = filepath.Dir(dir) {
 		folder := filepath.Join(dir, filepath.FromSlash(articles))
 		if _, err := os.Stat(filepath.Join(folder, "pom.xml")); err == nil {
+			if _, err := exec.LookPath("java"); err != nil {
+				return "", errors.New("no java is on the PATH: install Java 17 and Maven, then run make articles")
+			}
 			return builtIn(folder, filepath.Join(folder, "target", redisson))
 		}
 		if dir == filepath.Dir(dir) {
-			return "", errors.New("the working directory is not in a checkout of Locklab")
+			return "", errors.New("the working directory is not in a checkout of Locklab (git clone), in which make articles builds it")
 		}
 	}
 }
@@ -65,16 +65,25 @@ func builtIn(folder, target string) (string, error) {
 	jar := filepath.Join(target, "articles-1.jar")
 	built, err := os.Stat(jar)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", errors.New("it is not built")
+		return "", errors.New("it is not built: " + howToBuild())
 	}
 	if err != nil {
 		return "", err
 	}
 	sources, _ := filepath.Glob(filepath.Join(folder, "*.java"))
-	for _, source := range append(sources, filepath.Join(folder, "pom.xml")) {
+	sources = append(sources, filepath.Join(folder, "pom.xml"), filepath.Join(folder, "..", "locks", "template-java", "Lab.java"))
+	for _, source := range sources {
 		if written, err := os.Stat(source); err == nil && written.ModTime().After(built.ModTime()) {
-			return "", fmt.Errorf("%s has changed since it was built", filepath.Base(source))
+			return "", fmt.Errorf("%s has changed since it was built: %s", filepath.Base(source), howToBuild())
 		}
 	}
 	return jar + string(os.PathListSeparator) + filepath.Join(target, "lib", "*"), nil
+}
+
+// howToBuild says what to do with a java on the PATH.
+func howToBuild() string {
+	if _, err := exec.LookPath("mvn"); err != nil {
+		return "install Maven, then run make articles"
+	}
+	return "run make articles"
 }

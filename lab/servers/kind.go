@@ -18,7 +18,7 @@ import (
 type Program struct {
 	Name             string // on the PATH
 	Debian, Homebrew string // its packages; empty: none is known
-	Build            string // the command that builds it in a checkout; empty: a package has it
+	Built            bool   // in a checkout: no package has it, and find says how to get it
 	Oldest           string // version with which the lab works; empty: none is known
 
 	find    func() error  // what is missing; nil: Name is looked for on the PATH
@@ -35,8 +35,8 @@ func (p Program) Missing() error {
 		return fmt.Errorf("%w: install its own package, or that of a newer system", old)
 	}
 	switch err := find(); {
-	case err != nil && p.Build != "":
-		return fmt.Errorf("%w: %s", err, p.Build)
+	case err != nil && p.Built:
+		return err
 	case err != nil:
 		return fmt.Errorf("%w (Debian: apt-get install %s, macOS: brew install %s)", err, p.Debian, p.Homebrew)
 	}
