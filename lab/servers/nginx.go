@@ -7,11 +7,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 )
 
-// NginxServer is the program of nginx, the balancer of A4 and of docker-compose.yml. It keeps no locks, so it is no [Kind].
-var NginxServer = Program{Name: "nginx", Debian: "nginx", Homebrew: "nginx", version: func() string {
+// NginxServer is the program of nginx, the balancer of A4 and of docker-compose.yml. It keeps no locks, so it is no [Kind]. Its log tells how
+// many bytes an instance got since version 1.15.8.
+var NginxServer = Program{Name: "nginx", Debian: "nginx", Homebrew: "nginx", Oldest: "1.15.8", version: func() string {
 	said, _ := exec.Command("nginx", "-v").CombinedOutput()
 	return versionNumber.FindString(string(said))
 }}
@@ -33,7 +35,7 @@ pid nginx.pid;
 error_log stderr notice;
 events { worker_connections 4096; }
 http {
-  log_format passed escape=json '{"Request":"$http_x_request_id","To":"$upstream_addr","Status":$status}';
+  log_format passed escape=json '{"Request":"$http_x_request_id","To":"$upstream_addr","Bytes":"$upstream_bytes_sent","Status":$status}';
   access_log %[1]s passed;
   client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path fastcgi; uwsgi_temp_path uwsgi; scgi_temp_path scgi;
   upstream distributed-lock {
@@ -49,6 +51,9 @@ http {
   }
 }
 `
+
+// nginxCommand starts nginx with a file descriptor for each connection, where the hard limit allows it: the usual soft limit is 1024.
+const nginxCommand = `ulimit -S -n 4096; exec nginx -p "$0" -c "$1"`
 
 // Nginx starts nginx before instances as A4 configures it, and waits until it listens. settings are directives that A4 does not have
 // ("proxy_read_timeout 2s", …).
@@ -75,7 +80,7 @@ func (s *Stack) Nginx(ctx context.Context, instances []*Instance, settings ...st
 			return err
 		}
 		n.URL = "http://" + addr
-		if n.Process, err = s.start(command{name: "nginx", argv: []string{"nginx", "-p", dir + "/", "-c", conf}}); err != nil {
+		if n.Process, err = s.start(command{name: "nginx", argv: []string{"sh", "-c", nginxCommand, dir + "/", conf}}); err != nil {
 			return err
 		}
 		return await(ctx, n.Process, func(context.Context) error { // it names its event method when it has opened its ports
@@ -86,9 +91,27 @@ func (s *Stack) Nginx(ctx context.Context, instances []*Instance, settings ...st
 
 // Passed is a request that nginx has answered.
 type Passed struct {
-	Request string // its X-Request-Id
-	To      string // the addresses of the instances to which it was sent, separated by commas
+	Request string   // its X-Request-Id
+	To      []string // the addresses of the instances that got it
 	Status  int
+}
+
+// loggedRequest is a line of nginx's log. To and Bytes have a part for each instance that nginx has tried, separated by ", ".
+type loggedRequest struct {
+	Request, To, Bytes string
+	Status             int
+}
+
+// passed leaves out the instances to which nginx did not get through.
+func (r loggedRequest) passed() Passed {
+	p := Passed{Request: r.Request, Status: r.Status}
+	bytes := strings.Split(r.Bytes, ", ")
+	for i, to := range strings.Split(r.To, ", ") {
+		if n, _ := strconv.Atoi(bytes[min(i, len(bytes)-1)]); n > 0 {
+			p.To = append(p.To, to)
+		}
+	}
+	return p
 }
 
 // End ends nginx, and returns what it has answered. It logs a request after the answer, so its log is complete when it has ended.
@@ -101,11 +124,11 @@ func (n *Nginx) End() (all []Passed, err error) {
 		return nil, err
 	}
 	for line := range strings.Lines(string(text)) {
-		var p Passed
-		if err := json.Unmarshal([]byte(line), &p); err != nil {
+		var r loggedRequest
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
 			return nil, fmt.Errorf("a line of nginx's log: %w", err)
 		}
-		all = append(all, p)
+		all = append(all, r.passed())
 	}
 	return all, nil
 }

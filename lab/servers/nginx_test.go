@@ -4,6 +4,7 @@ package servers_test
 
 import (
 	"net/http"
+	"reflect"
 	"testing"
 
 	"locklab/lab/servers"
@@ -17,8 +18,8 @@ func TestNginxSendsOnlyAGETAgain(t *testing.T) {
 	dead := serveHTTP(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 	alive := serveHTTP(t, func(http.ResponseWriter, *http.Request) {})
 	for method, want := range map[string]servers.Passed{
-		http.MethodGet:  {To: dead + ", " + alive, Status: http.StatusOK},
-		http.MethodPost: {To: dead, Status: http.StatusBadGateway},
+		http.MethodGet:  {To: []string{dead, alive}, Status: http.StatusOK},
+		http.MethodPost: {To: []string{dead}, Status: http.StatusBadGateway},
 	} {
 		nginx, err := testenv.Stack(t).Nginx(testenv.Context(t), []*servers.Instance{{URL: "http://" + dead}, {URL: "http://" + alive}})
 		if err != nil {
@@ -32,8 +33,33 @@ func TestNginxSendsOnlyAGETAgain(t *testing.T) {
 		}
 		response.Body.Close()
 		want.Request = "view 1"
-		if passed, err := nginx.End(); err != nil || len(passed) != 1 || passed[0] != want {
+		if passed, err := nginx.End(); err != nil || len(passed) != 1 || !reflect.DeepEqual(passed[0], want) {
 			t.Errorf("%s: %+v, %v; want %+v", method, passed, err, want)
 		}
+	}
+}
+
+// An instance at whose address nobody listens has got nothing.
+func TestNginxCountsOnlyInstancesThatItReached(t *testing.T) {
+	t.Parallel()
+	testenv.Needs(t, testenv.Nginx)
+	stack := testenv.Stack(t)
+	nobody, err := stack.FreeAddrs(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	alive := serveHTTP(t, func(http.ResponseWriter, *http.Request) {})
+	nginx, err := stack.Nginx(testenv.Context(t), []*servers.Instance{{URL: "http://" + nobody[0]}, {URL: "http://" + alive}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.Get(nginx.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	want := []servers.Passed{{To: []string{alive}, Status: http.StatusOK}}
+	if passed, err := nginx.End(); err != nil || !reflect.DeepEqual(passed, want) {
+		t.Errorf("%+v, %v; want %+v", passed, err, want)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -130,7 +131,7 @@ func (x *retried) finish(ctx context.Context, failed int64, over func() (alive b
 	x.Must(err)
 	alive, sent, twice := over(), [2]int{}, int64(0)
 	for _, p := range passed {
-		first, second := strings.Contains(p.To, x.host(0)), strings.Contains(p.To, x.host(1))
+		first, second := slices.Contains(p.To, x.host(0)), slices.Contains(p.To, x.host(1))
 		if first {
 			sent[0]++
 		}
