@@ -2,6 +2,7 @@ package clients
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -90,4 +91,17 @@ func OpenTopology(ctx context.Context, t *lab.Trial, target *servers.Topology) *
 	t.Must(err)
 	t.Cleanup(opened.Close)
 	return opened
+}
+
+// Requests asks a server how often clients have sent it one of some commands. Commands that scripts call are part of one request: they must
+// not be among them.
+func Requests(ctx context.Context, t *lab.Trial, conn redis.UniversalClient, sent ...string) (n int64) {
+	info := conn.InfoMap(ctx, "commandstats")
+	t.Must(info.Err())
+	for _, command := range sent {
+		var calls int64
+		_, _ = fmt.Sscanf(info.Item("Commandstats", "cmdstat_"+command), "calls=%d,", &calls) // without an item there was none
+		n += calls
+	}
+	return n
 }

@@ -177,10 +177,10 @@ func (o handOverTest) passOn(ctx context.Context, t *lab.Trial, w way) handedOve
 	}
 	// Each waits once before anything is counted: it connects, subscribes, and its scripts get to the server.
 	handOverTest{works: []time.Duration{sleepPause, sleepPause}}.run(ctx, t, both, conn)
-	before := requests(ctx, t, conn, w.sent)
+	before := clients.Requests(ctx, t, conn, w.sent...)
 	waits := o.run(ctx, t, both, conn)
 	slices.Sort(waits)
-	return handedOver{10 * (requests(ctx, t, conn, w.sent) - before) / int64(1+len(o.works)), waits[len(waits)/2]}
+	return handedOver{10 * (clients.Requests(ctx, t, conn, w.sent...) - before) / int64(1+len(o.works)), waits[len(waits)/2]}
 }
 
 // run lets each client hold the lock while the other waits for it, and returns how long a client waited for a free lock.
@@ -215,17 +215,4 @@ func (o handOverTest) end(ctx context.Context, t *lab.Trial, h *clients.LocalHol
 		return
 	}
 	t.Must(conn.Del(ctx, h.Key).Err())
-}
-
-// requests asks a server how often clients have sent it one of some commands. Commands that scripts call are part of one
-// request: they must not be among them.
-func requests(ctx context.Context, t *lab.Trial, conn redis.UniversalClient, sent []string) (n int64) {
-	info := conn.InfoMap(ctx, "commandstats")
-	t.Must(info.Err())
-	for _, command := range sent {
-		var calls int64
-		_, _ = fmt.Sscanf(info.Item("Commandstats", "cmdstat_"+command), "calls=%d,", &calls) // without an item there was none
-		n += calls
-	}
-	return n
 }

@@ -109,7 +109,7 @@ func (w crowdWay) measure(ctx context.Context, x *clients.Redis) {
 	var ready sync.WaitGroup
 	locks, start, waits := w.open(ctx, x), make(chan struct{}), make([]time.Duration, crowd)
 	ready.Add(crowd)
-	before := requests(ctx, x.Trial, x.Conn, sentByRedisLock)
+	before := clients.Requests(ctx, x.Trial, x.Conn, sentByRedisLock...)
 	wait := x.GoEach(crowd, func(i int) {
 		ready.Done()
 		<-start
@@ -129,7 +129,7 @@ func (w crowdWay) measure(ctx context.Context, x *clients.Redis) {
 	for _, wait := range waits {
 		micros = append(micros, int(wait.Microseconds()))
 	}
-	x.Measure(w.name, requests(ctx, x.Trial, x.Conn, sentByRedisLock)-before, crowdRequests)
+	x.Measure(w.name, clients.Requests(ctx, x.Trial, x.Conn, sentByRedisLock...)-before, crowdRequests)
 	x.Measure(w.name, slices.Max(waits).Microseconds(), crowdWait)
 	x.Measure(w.name, took.Microseconds(), lab.Microseconds.Of("until all are through"))
 	x.Measure(w.name, int64(1000*jain(micros)), lab.Thousandths.Of("Jain's index of the waits"))
