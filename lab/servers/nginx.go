@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// NginxServer is the program of nginx, the balancer of A4 and of docker-compose.yml. It keeps no locks, so it is no [Kind]. Its log tells how
-// many bytes an instance got since version 1.15.8.
+// NginxServer is the program of nginx, the balancer of A4 and of docker-compose.yml. It keeps no locks, so it is no [Kind]. Its log tells
+// how many bytes an instance got since version 1.15.8.
 var NginxServer = Program{Name: "nginx", Debian: "nginx", Homebrew: "nginx", Oldest: "1.15.8", version: func() string {
 	said, _ := exec.Command("nginx", "-v").CombinedOutput()
 	return versionNumber.FindString(string(said))
