@@ -15,6 +15,9 @@ import (
 	"locklab/topology"
 )
 
+// readMaster is Redisson's readMode that asks no replica.
+const readMaster = "MASTER"
+
 // jvms is two JVMs with A4's listings, over real Redisson.
 type jvms struct {
 	over     topology.Kind
@@ -30,7 +33,7 @@ func a4(name string, expect lab.Expect, j jvms) lab.Variant {
 }
 
 func (j jvms) views(ctx context.Context, t *lab.Trial) {
-	x := startReplicated(ctx, t, j.over)
+	x := startReplicated(ctx, t, j.over, j.readMode != readMaster)
 	version := "v3"
 	args := []string{cmp.Or(j.lock, pview.LockKey), string(j.over), cmp.Or(j.readMode, "default"), strings.Join(x.Addrs, ",")}
 	if j.redLock {
