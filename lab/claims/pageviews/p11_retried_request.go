@@ -22,8 +22,8 @@ var P11 = Experiments.Add(lab.Experiment{
 	ID:       "P11-retried-request",
 	Articles: lab.Articles{"A4"},
 	Claim: `
-		Behind nginx as A4 configures it a page view by GET counts twice, under any lock, when an instance has counted and does not
-		answer; by POST, or with proxy_next_upstream off, it does not.`,
+		Behind nginx as A4 configures it a page view by GET counts twice, although v3's lock works, when an instance has counted and
+		does not answer; by POST, or with proxy_next_upstream off, it does not.`,
 	Level:    lab.Medium,
 	Schedule: lab.Schedule{Needs: []lab.Need{lab.RedisServer, lab.Nginx}, Takes: 16 * time.Second},
 	Check:    countedTwice,
@@ -40,8 +40,8 @@ var P11 = Experiments.Add(lab.Experiment{
 const (
 	nextUpstreamOff = "proxy_next_upstream off" // as in deploy/nginx.conf
 
-	// readTimeout is nginx's wait for an answer. It is 60 s by default, twice as long as the lease of Redisson's lock, and here it is twice
-	// as long as the lease, too.
+	// readTimeout is nginx's wait for an answer. It is 60 s by default, twice as long as the lease of Redisson's lock. Both are shorter here,
+	// and it is still twice as long.
 	readTimeout = time.Second
 
 	countedBefore = 50 // views that the instance has counted of 666, when it stalls
