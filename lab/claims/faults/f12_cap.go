@@ -148,8 +148,8 @@ var grantedAlone = history.Mark{Name: "it granted a lock, although it has no maj
 func (s *side) askOther(ctx context.Context) {
 	h := s.ask(ctx, s.c, lockstrategy.TryOnce())
 	if h == nil {
-		if s.sides.refused != nil {
-			s.sides.refused(ctx)
+		if s.onRefusal != nil {
+			s.onRefusal(ctx)
 		}
 		return
 	}

@@ -26,8 +26,8 @@ type sides struct {
 	serve    func(ctx context.Context)
 	until    time.Time // the end of A's lease when the network was cut
 
-	nodes   []*servers.Node           // of RedLock on the side of the majority; or the old master of Redis, and then the new one
-	refused func(ctx context.Context) // called when the minority has refused C; nil: nothing is
+	nodes     []*servers.Node           // of RedLock on the side of the majority; or the old master of Redis, and then the new one
+	onRefusal func(ctx context.Context) // called when the minority has refused C; nil: nothing is
 }
 
 // Timelines of what each side answers.

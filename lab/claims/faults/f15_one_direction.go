@@ -106,7 +106,7 @@ func (x *sides) awaitGrant(ctx context.Context, c *clients.Client) (h *clients.L
 // votesKept are nodes of RedLock. It measures how many of the majority's keep a vote for C, which was refused.
 func votesKept(ctx context.Context, t *lab.Trial) *sides {
 	s := redLockSides(cutLease)(ctx, t)
-	s.refused = func(ctx context.Context) {
+	s.onRefusal = func(ctx context.Context) {
 		var votes int64
 		for _, n := range s.nodes {
 			t.Must(n.WithClient(func(c *redis.Client) error {
