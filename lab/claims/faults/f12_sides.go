@@ -2,7 +2,7 @@ package faults
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -20,6 +20,8 @@ type sides struct {
 	a, b, c  *clients.Client
 	majority bool      // each answer needs a majority of the servers
 	cutAt    time.Time // when the network was cut
+
+	electsAgain bool // when a server is back the others may elect once more, and renew no lease meanwhile
 
 	minority string // its server
 	cut      func(ctx context.Context, d faultproxy.Direction) (*servers.Isolation, error)
@@ -52,9 +54,7 @@ func (x *sides) cutOff(ctx context.Context, h *clients.LocalHolder, d faultproxy
 	x.Must(err)
 	x.cutAt, x.until = time.Now(), h.Lease.Until()
 	x.Cleanup(func() error { i.Mend(); return nil })
-	if h.Lease.Context().Err() != nil {
-		x.Must(errors.New("the lease of A had ended before the network was cut: nothing is shown"))
-	}
+	x.mustHold(h, "the network was cut")
 	proof, err := i.Await(ctx)
 	x.Must(err)
 	text := map[faultproxy.Direction]string{
@@ -64,6 +64,13 @@ func (x *sides) cutOff(ctx context.Context, h *clients.LocalHolder, d faultproxy
 	}
 	x.Fault(x.minority, text[d], proof)
 	return i
+}
+
+// mustHold ends the trial if the lease of h has ended before something. The cause says whether this machine was too slow.
+func (x *sides) mustHold(h *clients.LocalHolder, before string) {
+	if cause := context.Cause(h.Lease.Context()); cause != nil {
+		x.Must(fmt.Errorf("the lease of %s ended before %s, so nothing is shown: %w", h.Name, before, cause))
+	}
 }
 
 // awaitMajority waits until the side of the majority serves again: it may need a new leader. Where no majority is needed, A's side
@@ -147,9 +154,11 @@ func etcdSides(lease time.Duration) startSides {
 		cluster, err := t.Stack.ProxiedEtcd(ctx)
 		t.Must(err)
 		x := failovers.OnEtcd(ctx, t, cluster)
-		return leaderAlone(ctx, x, lease, func(ctx context.Context, d faultproxy.Direction) (*servers.Isolation, error) {
+		s := leaderAlone(ctx, x, lease, func(ctx context.Context, d faultproxy.Direction) (*servers.Isolation, error) {
 			return cluster.Isolate(ctx, x.Leader, d)
 		})
+		s.electsAgain = true
+		return s
 	}
 }
 
