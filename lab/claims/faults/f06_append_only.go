@@ -35,7 +35,7 @@ func fileSynced(fsync string) []string {
 
 func restartVoterWithDisk(ctx context.Context, t *lab.Trial) {
 	q := failovers.StartQuorum(ctx, t, 5, fileSynced("always")...)
-	q.OnThirdNode(ctx, killWithFile, 4, 5)
+	q.OnThirdNode(ctx, killWithDisk, 4, 5)
 	clients.MustRefuse(t, "B")
 }
 
@@ -46,13 +46,18 @@ func restartWithFile(fsync string) lab.Scenario {
 		t.Must(err)
 		besideRestart(ctx, t, func(name string) *clients.Client {
 			return clients.RedisLock(t, name, clients.Dial(t, node.Addr), clients.LongLease)
-		}, func() { killWithFile(ctx, t, node) })
+		}, func() {
+			if fsync != "always" {
+				awaitWritten(ctx, t, node)
+			}
+			killWithDisk(ctx, t, node)
+		})
 	}
 }
 
-// killWithFile kills a node that keeps a file, when it has given all of it to the operating system, and starts it again. The system
-// keeps what a killed process has written: only a machine that loses its power may lose what is not on the disk yet.
-func killWithFile(ctx context.Context, t *lab.Trial, n *servers.Node) {
+// awaitWritten waits until a node has given all of its file to the operating system, which keeps it when the process is killed. With
+// always the answer must be enough.
+func awaitWritten(ctx context.Context, t *lab.Trial, n *servers.Node) {
 	t.Must(n.Await(ctx, func(ctx context.Context) error {
 		unwritten, err := n.Number(ctx, "persistence", "aof_buffer_length")
 		if err == nil && unwritten > 0 {
@@ -60,6 +65,11 @@ func killWithFile(ctx context.Context, t *lab.Trial, n *servers.Node) {
 		}
 		return err
 	}))
+}
+
+// killWithDisk kills a node that keeps a file, and starts it again. Only a machine that loses its power may lose what the process has
+// written and is not on the disk yet.
+func killWithDisk(ctx context.Context, t *lab.Trial, n *servers.Node) {
 	proof, err := n.Restartable.Restart(ctx)
 	t.Must(err)
 	var keys int64
