@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,48 +21,50 @@ import (
 var F14 = Experiments.Add(lab.Experiment{
 	ID:       "F14-redisson-redlock",
 	Articles: lab.Articles{"A2", "A4"},
-	Claim: `A4's RedissonRedLock waits seconds for nodes that hang, and its lock() may not return. The RLock that takes its place refuses a
-		lock that no replica has, and is lost when one replica has it and another is promoted.`,
+	Claim: `A4's RedissonRedLock waits seconds for nodes that hang, and its lock() was not granted in 20 s. The RLock that takes its place
+		refuses a lock that no replica has, and is lost when one replica has it and another is promoted.`,
 	Level:    lab.Advanced,
-	Schedule: lab.Schedule{Needs: []lab.Need{lab.RedisServer}, Slow: true, Takes: 80 * time.Second, Trials: 1},
+	Schedule: lab.Schedule{Needs: []lab.Need{lab.RedisServer, lab.ArticlesJava}, Slow: true, Takes: 120 * time.Second, Trials: 1},
 	Check:    clients.Any(history.Counter, tooLate, clients.Noted(noAnswer), clients.Noted(onMasterOnly)),
 	Variants: []lab.Variant{
 		{Name: "v4, five nodes alive", Run: v4WhileHanging(0)},
 		{Name: "v4, the first two hang", Fault: true, Run: v4WhileHanging(2)},
-		redisson(lab.Variant{Name: "RedLock, five nodes alive", Run: hangs{method: "lock"}.redLock}),
-		redisson(lab.Variant{
-			Name: "RedLock, tryLock, the last two hang", Expect: lab.Sometimes, Fault: true,
+		{Name: "RedissonRedLock 4.7.0, five nodes alive", Run: hangs{method: "lock"}.redLock},
+		{
+			Name: "RedissonRedLock 4.7.0, tryLock, the last two hang", Expect: lab.Sometimes, Fault: true,
 			Run: hangs{method: "tryLock", nodes: []int{4, 5}}.redLock,
-		}),
-		redisson(lab.Variant{
-			Name: "RedLock, tryLock, the first two hang", Expect: lab.Sometimes, Fault: true,
+		},
+		{
+			Name: "RedissonRedLock 4.7.0, tryLock, the first two hang", Expect: lab.Sometimes, Fault: true,
 			Run: hangs{method: "tryLock", nodes: []int{1, 2}}.redLock,
-		}),
-		redisson(lab.Variant{
-			Name: "RedLock, lock, the first two hang", Expect: lab.Sometimes, Fault: true,
+		},
+		{
+			Name: "RedissonRedLock 3.14.0, tryLock, the first two hang", Expect: lab.Sometimes, Fault: true,
+			Run: hangs{redisson: servers.RedissonA4, method: "tryLock", nodes: []int{1, 2}}.redLock,
+		},
+		{
+			Name: "RedissonRedLock 4.7.0, lock, the first two hang", Expect: lab.Sometimes, Fault: true,
 			Run: hangs{method: "lock", nodes: []int{1, 2}}.redLock,
-		}),
-		redisson(lab.Variant{
-			Name: "RedLock, lock, the first two hang, timeout 50 ms", Fault: true,
+		},
+		{
+			Name: "RedissonRedLock 3.14.0, lock, the first two hang", Expect: lab.Sometimes, Fault: true,
+			Run: hangs{redisson: servers.RedissonA4, method: "lock", nodes: []int{1, 2}}.redLock,
+		},
+		{
+			Name: "RedissonRedLock 4.7.0, lock, the first two hang, timeout 50 ms", Fault: true,
 			Run: hangs{method: "lock", nodes: []int{1, 2}, timeout: mostForNode}.redLock,
-		}),
-		redisson(lab.Variant{Name: "RedLock, a node restarts empty", Fault: true, Run: redLockAmnesia(1)}),
-		redisson(lab.Variant{Name: "RedLock, three nodes restart empty", Expect: lab.Sometimes, Fault: true, Run: redLockAmnesia(3)}),
-		redisson(lab.Variant{Name: "RLock, killed after replication", Fault: true, Run: againstLoss(rLockReplicated)}),
-		redisson(lab.Variant{Name: "RLock, replication cut: refused", Fault: true, Run: againstLoss(rLockUnconfirmed)}),
-		redisson(lab.Variant{Name: "RLock, another replica is promoted", Expect: lab.Sometimes, Fault: true, Run: againstLoss(rLockByOne)}),
+		},
+		{Name: "RedissonRedLock 4.7.0, a node restarts empty", Fault: true, Run: redLockAmnesia(1)},
+		{Name: "RedissonRedLock 4.7.0, three nodes restart empty", Expect: lab.Sometimes, Fault: true, Run: redLockAmnesia(3)},
+		{Name: "RLock 4.7.0, killed after replication", Fault: true, Run: againstLoss(rLockReplicated)},
+		{Name: "RLock 4.7.0, replication cut: refused", Fault: true, Run: againstLoss(rLockUnconfirmed)},
+		{Name: "RLock 4.7.0, another replica is promoted", Expect: lab.Sometimes, Fault: true, Run: againstLoss(rLockByOne)},
 	},
 })
 
-// redisson is a variant with Redisson in JVMs.
-func redisson(v lab.Variant) lab.Variant {
-	v.Name, v.Needs = "Redisson's "+v.Name, []lab.Need{lab.ArticlesJava}
-	return v
-}
-
 const (
 	mostForNode = 50 * time.Millisecond // A4: a client waits 5 to 50 ms for one node
-	longEnough  = 20 * time.Second      // tryLock() takes 12 s in the same situation, whatever the machine
+	longEnough  = 20 * time.Second      // 4.7.0's tryLock() takes 12 s in the same situation, whatever the machine
 )
 
 var (
@@ -104,9 +107,9 @@ func v4WhileHanging(n int) lab.Scenario {
 	}
 }
 
-// launch starts Redisson in a JVM, and connects it. Its first acquire is slow, and is not recorded: classes are loaded.
-func launch(ctx context.Context, t *lab.Trial, name string, addrs []string, args ...string) *clients.Program {
-	argv, err := servers.ArticlesCommand(servers.Redisson, "Locks", args...)
+// launch starts a version of Redisson in a JVM, and connects it. Its first acquire is slow, and is not recorded: classes are loaded.
+func launch(ctx context.Context, t *lab.Trial, name, redisson string, addrs []string, args ...string) *clients.Program {
+	argv, err := servers.ArticlesCommand(redisson, "Locks", args...)
 	t.Must(err)
 	p, _, err := clients.Launch(ctx, t, name, func(process string) (*servers.Dialogue, error) { return t.Stack.Program(process, argv...) })
 	t.Must(err)
@@ -122,9 +125,10 @@ func launch(ctx context.Context, t *lab.Trial, name string, addrs []string, args
 
 // hangs is A4's RedLock while some of its nodes hang.
 type hangs struct {
-	method  string        // lock or tryLock
-	nodes   []int         // that hang, from 1, in the order in which the client asks them
-	timeout time.Duration // of a command; 0: Redisson's default
+	redisson string        // the version; empty: [servers.Redisson]
+	method   string        // lock or tryLock
+	nodes    []int         // that hang, from 1, in the order in which the client asks them
+	timeout  time.Duration // of a command; 0: Redisson's default
 }
 
 func (x hangs) redLock(ctx context.Context, t *lab.Trial) {
@@ -134,7 +138,7 @@ func (x hangs) redLock(ctx context.Context, t *lab.Trial) {
 	if x.timeout > 0 {
 		args = append(args, strconv.FormatInt(t.Scaled(x.timeout).Milliseconds(), 10))
 	}
-	a := launch(ctx, t, "A", servers.Addrs(q.Nodes), args...)
+	a := launch(ctx, t, "A", cmp.Or(x.redisson, servers.Redisson), servers.Addrs(q.Nodes), args...)
 	for _, n := range x.nodes {
 		hang(ctx, t, q.Nodes[n-1])
 	}
@@ -155,8 +159,8 @@ func (x hangs) redLock(ctx context.Context, t *lab.Trial) {
 func redLockAmnesia(n int) lab.Scenario {
 	return func(ctx context.Context, t *lab.Trial) {
 		q, r := failovers.StartQuorum(ctx, t, 5), clients.NewResource(t, false)
-		first := launch(ctx, t, "A", servers.Addrs(q.Nodes), "redlock", "tryLock")
-		second := launch(ctx, t, "B", servers.Addrs(q.Nodes), "redlock", "tryLock")
+		first := launch(ctx, t, "A", servers.Redisson, servers.Addrs(q.Nodes), "redlock", "tryLock")
+		second := launch(ctx, t, "B", servers.Redisson, servers.Addrs(q.Nodes), "redlock", "tryLock")
 		a, err := first.Begin(clients.LockKey, 0)(ctx)
 		t.Must(err)
 		value := r.Read(a)
@@ -175,7 +179,7 @@ func redLockAmnesia(n int) lab.Scenario {
 
 // rLock is A with Redisson's RLock over a master and its replicas.
 func rLock(ctx context.Context, x *failovers.Replicated) *clients.Program {
-	return launch(ctx, x.Trial, "A", x.Servers.Addrs, "rlock", "lock")
+	return launch(ctx, x.Trial, "A", servers.Redisson, x.Servers.Addrs, "rlock", "lock")
 }
 
 // rLockReplicated kills the master when A has the lock.
