@@ -3,11 +3,9 @@ package zklock
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"strings"
 	"sync"
 	"time"
@@ -36,7 +34,9 @@ type client struct {
 	failing         error           // why there is no session
 	next            int             // the server to try next
 	dialed          time.Time
-	greetingTimeout time.Duration // of the next greeting. Only package zk's goroutine that dials uses it, and dialed
+	greetingTimeout time.Duration // of the next greeting. Only package zk's goroutine that dials uses it, dialed, and the next two
+	refused         time.Time     // since when servers have refused the session; zero: the last one that answered a greeting took it
+	grants          string        // the server that has refused the session, and then granted another client a new one
 }
 
 const (
@@ -48,11 +48,7 @@ const (
 	firstGreeting = 500 * time.Millisecond
 )
 
-var (
-	errNoAnswer    = errors.New("no answer in time")
-	errNoZooKeeper = errors.New("the server speaks another protocol: it is no ZooKeeper")
-	errNoGreeting  = errors.New("the server does not answer the greeting: it hangs, or is no ZooKeeper")
-)
+var errNoAnswer = errors.New("no answer in time")
 
 func newClient(addrs []string, cfg Config) *client {
 	c := &client{
@@ -211,7 +207,7 @@ func (c *client) changed(e zk.Event) {
 	}
 }
 
-func isClosed(c <-chan struct{}) bool {
+func isClosed[T any](c <-chan T) bool {
 	select {
 	case <-c:
 		return true
@@ -261,74 +257,6 @@ func (c *client) dial(network, addr string, _ time.Duration) (net.Conn, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.wire = &wire{Conn: conn, client: c}
+	c.wire = &wire{Conn: conn, client: c, addr: addr}
 	return c.wire, nil
-}
-
-// wire is one connection. It reads how the server answers the greeting, of which package zk says too little: length, version of
-// the protocol, timeout of the session.
-type wire struct {
-	net.Conn
-	client *client
-	greets []byte
-}
-
-const (
-	greeting        = 12   // bytes that are read of it
-	longestGreeting = 1024 // another server's first bytes are a larger number
-)
-
-// hangUp closes the connection. Package zk connects again.
-func (w *wire) hangUp() {
-	if w != nil {
-		_ = w.Close()
-	}
-}
-
-// Write hangs up when it fails, and the reader learns that. Package zk has room for two answers to a request: with an error it would give
-// three when it is closed meanwhile (closed, not written, disconnected), and wait forever (go-zookeeper/zk#163 is of the kind).
-func (w *wire) Write(p []byte) (int, error) {
-	if _, err := w.Conn.Write(p); err != nil {
-		w.hangUp()
-	}
-	return len(p), nil
-}
-
-// SetReadDeadline bounds the wait for the greeting: package zk would wait for longer than the session lasts.
-func (w *wire) SetReadDeadline(t time.Time) error {
-	if len(w.greets) < greeting {
-		t = time.Now().Add(min(w.client.greetingTimeout, w.client.cfg.Request))
-	}
-	return w.Conn.SetReadDeadline(t)
-}
-
-func (w *wire) Read(p []byte) (int, error) {
-	n, err := w.Conn.Read(p)
-	missing := greeting - len(w.greets)
-	if missing == 0 {
-		return n, err
-	}
-	w.greets = append(w.greets, p[:min(n, missing)]...)
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		w.client.greetingTimeout = min(2*w.client.greetingTimeout, w.client.cfg.Request)
-		return n, errNoGreeting
-	}
-	if len(w.greets) >= 4 && binary.BigEndian.Uint32(w.greets) > longestGreeting {
-		return 0, errNoZooKeeper
-	}
-	if len(w.greets) == greeting {
-		w.client.greeted(time.Duration(binary.BigEndian.Uint32(w.greets[8:])) * time.Millisecond)
-	}
-	return n, err
-}
-
-// greeted keeps the timeout of the session, and for how long to wait next time: a slow server is not asked twice. 0: the session that was
-// asked for has expired.
-func (c *client) greeted(timeout time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.greetingTimeout = max(firstGreeting, 2*time.Since(c.dialed))
-	if timeout > 0 {
-		c.timeout = timeout
-	}
 }

@@ -28,7 +28,7 @@ type position struct {
 	failed      error           // why there is none
 	asked       time.Time       // when the node's creation was sent
 	number      uint64          // of the transaction that created the node
-	deleted     <-chan zk.Event // closed when the node is gone
+	deleted     <-chan zk.Event // closed when the node is gone, or its session
 	once        sync.Once       // for the end of its lease
 }
 
@@ -142,6 +142,9 @@ func (p *position) wait(ctx context.Context, request lockstrategy.Request) (*loc
 // look returns the node before this one in the queue; empty: this is the first. A watch on a node's children tells when the node is
 // deleted, because it never has any. One on its data would also tell of renewals.
 func (p *position) look(c *zk.Conn) (before string, err error) {
+	if p.deleted != nil && isClosed(p.deleted) { // the session may have ended, and its node still be there
+		return "", zk.ErrNoNode
+	}
 	var names []string
 	var both errgroup.Group
 	both.Go(func() (err error) {
@@ -153,6 +156,7 @@ func (p *position) look(c *zk.Conn) (before string, err error) {
 			_, stat, deleted, err := c.ChildrenW(p.path)
 			if err == nil {
 				p.deleted, p.number = deleted, uint64(stat.Czxid)
+				err = keptBy(c, stat)
 			}
 			return err
 		})
@@ -161,6 +165,15 @@ func (p *position) look(c *zk.Conn) (before string, err error) {
 		return "", err
 	}
 	return p.before(names)
+}
+
+// keptBy returns [zk.ErrNoNode] for a node of another session than the connection's: of an earlier one, which nobody keeps alive. Servers
+// that lost data may still have it, and delete it later.
+func keptBy(c *zk.Conn, node *zk.Stat) error {
+	if node.EphemeralOwner != c.SessionID() {
+		return zk.ErrNoNode
+	}
+	return nil
 }
 
 // before finds the node before this one among those of the queue.
@@ -245,9 +258,15 @@ func (h holding) Release(ctx context.Context) error {
 
 // Renew implements [session.Owner]. It writes to the node, which a majority confirms.
 func (p *position) Renew(ctx context.Context) error {
-	_, err := ask(ctx, p.lock.client, func(c *zk.Conn) (*zk.Stat, error) { return c.Set(p.path, nil, -1) })
+	_, err := ask(ctx, p.lock.client, func(c *zk.Conn) (*zk.Stat, error) {
+		node, err := c.Set(p.path, nil, -1)
+		if err == nil {
+			err = keptBy(c, node)
+		}
+		return node, err
+	})
 	if errors.Is(err, zk.ErrNoNode) {
-		return fmt.Errorf("%w: %s: its node was deleted, or its session has expired", lockstrategy.ErrGone, p.key)
+		return fmt.Errorf("%w: %s: its node was deleted, or its session has ended", lockstrategy.ErrGone, p.key)
 	}
 	return err
 }
@@ -258,7 +277,7 @@ func (p *position) Watch(notify func(released bool)) (stop func()) {
 	go func() {
 		select {
 		case <-p.deleted:
-			notify(false) // somebody has deleted it, or its session has expired
+			notify(false) // somebody has deleted it, or its session has ended
 		case <-watching.Done():
 		}
 	}()

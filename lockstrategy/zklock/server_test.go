@@ -50,6 +50,20 @@ func (a zooKeeperAdmin) entries(t testing.TB, key string) []string {
 	return names
 }
 
+// owner is the session of the only node in a key's queue.
+func (a zooKeeperAdmin) owner(t testing.TB, key string) int64 {
+	t.Helper()
+	names := a.entries(t, key)
+	if len(names) != 1 {
+		t.Fatalf("the queue of %s is %v", key, names)
+	}
+	_, node, err := a.Exists(a.path(key) + "/" + names[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return node.EphemeralOwner
+}
+
 // zooKeeperNetwork is the network of one client. It counts the answers to requests, and can be cut for good.
 type zooKeeperNetwork struct {
 	answers atomic.Int64

@@ -122,11 +122,11 @@ func (z *Lock) Acquire(ctx context.Context, key string, options ...lockstrategy.
 			return nil, lockstrategy.NotAcquired(key, err)
 		}
 		lease, err := p.wait(ctx, request)
-		switch {
-		case err == nil:
+		if err == nil {
 			return lease, nil
-		case !errors.Is(err, lockstrategy.ErrGone): // otherwise the session has ended while it waited, and it enters again
-			p.leave(ctx, err)
+		}
+		p.leave(ctx, err)
+		if !errors.Is(err, lockstrategy.ErrGone) { // otherwise the session has ended while it waited, and it enters again
 			return nil, lockstrategy.NotAcquired(key, err)
 		}
 	}
