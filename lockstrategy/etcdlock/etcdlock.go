@@ -133,7 +133,7 @@ func (c *contender) try(ctx context.Context) (granted bool, err error) {
 	defer cancel()
 	span, renewed := c.request.Lease(c.lock.timing.Expiry)
 	c.private = !renewed
-	for range 3 { // an idle lease may have been revoked
+	for range 3 { // an idle lease may have been revoked, or the servers have lost their data
 		if c.private || !c.held.fresh() {
 			defer c.giveUp(c.held) // not before the key has another one: an earlier request may have given it this one
 			c.held, err = c.lock.newLease(ctx, span, c.private)
@@ -150,6 +150,7 @@ func (c *contender) try(ctx context.Context) (granted bool, err error) {
 			break
 		}
 		c.held = nil
+		c.lock.forget()
 	}
 	if err != nil {
 		return false, c.lock.unavailable("acquire", c.key, err)

@@ -59,6 +59,13 @@ func (e *Lock) keep(leases ...*serverLease) {
 	e.spare = slices.DeleteFunc(append(e.spare, leases...), func(l *serverLease) bool { return !l.fresh() })
 }
 
+// forget forgets the idle leases: the servers have none of them if they have lost their data. Otherwise they end by themselves.
+func (e *Lock) forget() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.spare = nil
+}
+
 // extend asks the leader for a lease's whole time. It returns the term in which that was asked; 0: this leader has no such lease.
 func (e *Lock) extend(ctx context.Context, l *serverLease) (term uint64, err error) {
 	reply, err := e.client.KeepAliveOnce(ctx, l.id)
