@@ -19,8 +19,9 @@ func MayHaveRun(err error) bool {
 }
 
 // NotNow reports whether err is the reply of a server that has not executed the command, although it or another server will execute it
-// later. There are four reasons. A slot of a cluster is moving (ASK, MOVED, TRYAGAIN). A cluster misses a master (CLUSTERDOWN). A replica
-// is asked for a write (READONLY). A server is not ready (LOADING, MASTERDOWN). To send the command again is harmless.
+// later. There are five reasons. A slot of a cluster is moving (ASK, MOVED, TRYAGAIN). A cluster misses a master (CLUSTERDOWN). A replica
+// is asked for a write (READONLY). A server is not ready (LOADING, MASTERDOWN). It executes a script that takes long (BUSY). To send the
+// command again is harmless. OOM, MISCONF and NOREPLICAS are not among them: they last until somebody mends the server or its replicas.
 func NotNow(err error) bool {
 	if err == nil {
 		return false
@@ -28,7 +29,7 @@ func NotNow(err error) bool {
 	_, moved := redis.IsMovedError(err)
 	_, ask := redis.IsAskError(err)
 	return moved || ask || redis.IsTryAgainError(err) || redis.IsClusterDownError(err) || redis.IsReadOnlyError(err) ||
-		redis.IsLoadingError(err) || redis.IsMasterDownError(err)
+		redis.IsLoadingError(err) || redis.IsMasterDownError(err) || redis.HasErrorPrefix(err, "BUSY ") // there are BUSYGROUP and BUSYKEY
 }
 
 // Explain adds to an error what a reply means that does not say it itself.
