@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"locklab/internal/replies"
 )
 
 // reloadInterval bounds how long the cluster client uses a master that was replaced, when no reply tells it the new one.
@@ -35,7 +37,7 @@ func newCluster(cfg Config, replicas bool) *redis.ClusterClient {
 type once struct{ addr string }
 
 // lostReply hides its cause from the cluster client, except the end of the caller's context, after which the client does not send
-// the command again.
+// the command again, and that the command was not sent.
 type lostReply struct {
 	addr  string
 	cause error
@@ -43,15 +45,17 @@ type lostReply struct {
 
 func (l lostReply) Error() string { return l.addr + ": " + l.cause.Error() }
 
-// Is reports whether the cause is the context's error target.
+// Is reports whether the cause is one of the errors that are not hidden.
 func (l lostReply) Is(target error) bool {
-	return (target == context.Canceled || target == context.DeadlineExceeded) && errors.Is(l.cause, target)
+	return (target == context.Canceled || target == context.DeadlineExceeded || target == replies.ErrNotSent) && errors.Is(l.cause, target)
 }
 
 func (once) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 func (o once) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error { return o.hideLostReply(next(ctx, cmd)) }
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		return o.hideLostReply(greeting(cmd, next(ctx, cmd)))
+	}
 }
 
 // ProcessPipelineHook is for the commands after an ASK redirection, which the client sends in a pipeline.

@@ -59,7 +59,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 
 // notNow reports whether no server has executed the command that failed with err, and one may execute it soon.
 func notNow(err error) bool {
-	return replies.NotNow(err) || errors.Is(err, errNoMaster) || errors.Is(err, errOldMaster)
+	return replies.NotNow(err) || errors.Is(err, errNoMaster) || errors.Is(err, errOldMaster) || errors.Is(err, errNoSentinel)
 }
 
 func (later) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"locklab/internal/reach"
+	"locklab/internal/replies"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
@@ -65,7 +66,7 @@ func (named) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 func (n named) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		err := next(ctx, cmd)
+		err := greeting(cmd, next(ctx, cmd))
 		var reply redis.Error // an error that the server replied is no error of the connection
 		if err == nil || errors.As(err, &reply) {
 			return err
@@ -76,6 +77,20 @@ func (n named) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 
 func (named) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return next
+}
+
+// greeting marks an error of HELLO, which go-redis sends first on each connection: without a reply, it sends nothing else. A server that
+// refuses connections gives its reason as the reply.
+func greeting(hello redis.Cmder, err error) error {
+	switch {
+	case hello.Name() != "hello":
+		return err
+	case redis.IsMaxClientsError(err) || redis.HasErrorPrefix(err, "DENIED"):
+		return fmt.Errorf("%w: %s", replies.ErrNotSent, err.Error()) // with a redis.Error, go-redis would go on
+	case replies.MayHaveRun(err):
+		return fmt.Errorf("%w: %w", replies.ErrNotSent, err)
+	}
+	return err
 }
 
 // until repeats try until it succeeds, ctx ends, or the server refuses the password. The error is that of [reach.Until].

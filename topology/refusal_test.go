@@ -2,6 +2,7 @@ package topology_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -12,6 +13,7 @@ import (
 	"github.com/bradfitz/gomemcache/memcache"
 	"github.com/redis/go-redis/v9"
 
+	"locklab/internal/replies"
 	"locklab/lab/testenv"
 	"locklab/topology"
 )
@@ -31,6 +33,31 @@ func TestRedisWithTooManyClientsSaysSo(t *testing.T) {
 		defer cancel()
 		_, err := topology.Open(ctx, topology.Config{Kind: topology.Single, Addrs: []string{node.Addr}})
 		return err != nil && strings.Contains(err.Error(), "max number of clients")
+	})
+}
+
+// So does a client that is open when it needs another connection. Its command was not sent.
+func TestACommandWithoutAConnectionWasNotSent(t *testing.T) {
+	t.Parallel()
+	testenv.Needs(t, testenv.RedisServer)
+	node, ctx := testenv.Redis(t, true), testenv.Context(t)
+	r := open(t, topology.Config{Kind: topology.Single, Addrs: []string{node.Addr}})
+	if err := r.Master.ConfigSet(ctx, "maxclients", "1").Err(); err != nil {
+		t.Fatal(err)
+	}
+	testenv.Eventually(t, "the error has the server's reason", func() bool {
+		answers, told := make(chan error, 2), false
+		for range cap(answers) {
+			go func() { answers <- r.Master.BLPop(ctx, 50*time.Millisecond, "empty").Err() }()
+		}
+		for range cap(answers) {
+			err := <-answers
+			if !errors.Is(err, redis.Nil) && replies.MayHaveRun(err) {
+				t.Errorf("%v, which says that it may have been executed", err)
+			}
+			told = told || err != nil && strings.Contains(err.Error(), "max number of clients")
+		}
+		return told
 	})
 }
 

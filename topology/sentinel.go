@@ -3,12 +3,20 @@ package topology
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"locklab/internal/replies"
 )
+
+// askSentinel bounds the wait for one reply of a sentinel. When a sentinel hangs, go-redis asks it twice and then all of them, and
+// waits for the slowest. All three waits are shorter than one request of a lock.
+const askSentinel = 600 * time.Millisecond
 
 // openSentinel opens clients that ask the sentinels for the master. After a failover the sentinels tell go-redis the new
 // master, and it drops the connections to the old one.
@@ -22,12 +30,40 @@ func (r *Redis) failover(replicas bool) *redis.Client {
 	o := options(r.cfg.Access, r.cfg.Addrs...).Failover()
 	o.MasterName, o.ReplicaOnly = r.cfg.SentinelMaster, replicas
 	client := redis.NewFailoverClient(o)
+	// The client has copied its own limits. go-redis reads those of o when it asks a sentinel.
+	o.ReadTimeout, o.WriteTimeout = askSentinel, askSentinel
+	client.AddHook(sentinelsFirst{})
 	if !replicas {
 		client.AddHook(&oneMaster{open: make(map[*current]bool)})
 	}
 	client.AddHook(named{r.String()})
 	client.AddHook(later{})
 	return client
+}
+
+// errNoSentinel says that it is not known to which server a command is to be sent.
+var errNoSentinel = fmt.Errorf("%w, because no sentinel has named a server in time", replies.ErrNotSent)
+
+// sentinelsFirst marks the errors of requests to sentinels, which look like lost replies of the master.
+type sentinelsFirst struct{}
+
+// DialHook implements [redis.Hook].
+func (sentinelsFirst) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := next(ctx, network, addr)
+		if replies.MayHaveRun(err) {
+			return nil, fmt.Errorf("%w: %w", errNoSentinel, err)
+		}
+		return conn, err
+	}
+}
+
+// ProcessHook implements [redis.Hook].
+func (sentinelsFirst) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+// ProcessPipelineHook implements [redis.Hook].
+func (sentinelsFirst) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
 }
 
 // oneMaster closes the connections to a master when one to another master is opened. go-redis leaves those of subscriptions open. After a

@@ -10,11 +10,14 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
+// ErrNotSent says that a command was not sent, although the error of a connection is beside it.
+var ErrNotSent = errors.New("nothing was sent")
+
 // MayHaveRun reports whether a server may have executed the command that failed with err: the command was sent, and not refused.
 func MayHaveRun(err error) bool {
 	var refused redis.Error
 	var network *net.OpError
-	notSent := errors.As(err, &network) && network.Op == "dial"
+	notSent := errors.Is(err, ErrNotSent) || errors.Is(err, redis.ErrPoolTimeout) || errors.As(err, &network) && network.Op == "dial"
 	return err != nil && !notSent && !errors.As(err, &refused)
 }
 

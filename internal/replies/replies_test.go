@@ -2,6 +2,7 @@ package replies_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"testing"
@@ -51,6 +52,8 @@ func TestWhatAnErrorMeansForTheCommand(t *testing.T) {
 		{redis.Nil, false, false},
 		{&net.OpError{Op: "dial", Err: io.EOF}, false, false},
 		{&net.OpError{Op: "read", Err: io.EOF}, false, true},
+		{fmt.Errorf("%w: %w", replies.ErrNotSent, &net.OpError{Op: "read", Err: io.EOF}), false, false},
+		{redis.ErrPoolTimeout, false, false},
 		{errors.New("anything else"), false, true},
 	} {
 		if replies.NotNow(c.err) != c.notNow || replies.MayHaveRun(c.err) != c.mayHaveRun {
