@@ -2,7 +2,6 @@ package topology
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -17,7 +16,7 @@ const (
 	laterAtMost = 5 * time.Second // for a command without a deadline: a replica takes over in less
 )
 
-// later sends a command again that was refused for now ([replies.NotNow]), or had no master to go to: no server has executed it. It does
+// later sends a command again that was refused for now ([replies.NotNow]): no server has executed it. It does
 // so until the deadline of the context, or for laterAtMost. Then the error says for how long it was refused, and wraps the last reply.
 // A command whose context has the mark [replies.SendOnce], and a pipeline, are not sent again.
 type later struct{}
@@ -28,14 +27,14 @@ func (later) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		began := time.Now()
 		err := next(ctx, cmd)
-		if !notNow(err) || replies.SentOnce(ctx) {
+		if !replies.NotNow(err) || replies.SentOnce(ctx) {
 			return err
 		}
 		end := began.Add(laterAtMost)
 		if deadline, bounded := ctx.Deadline(); bounded && deadline.Before(end) {
 			end = deadline
 		}
-		for refused := err; notNow(err); refused = err {
+		for refused := err; replies.NotNow(err); refused = err {
 			if time.Until(end) < 2*laterPause || !pause(ctx, laterPause) { // a try that the deadline cuts would hide the reason
 				return fmt.Errorf("refused for %s: %w", time.Since(began).Round(time.Millisecond), replies.Explain(err))
 			}
@@ -55,11 +54,6 @@ func pause(ctx context.Context, d time.Duration) bool {
 	case <-time.After(d):
 		return true
 	}
-}
-
-// notNow reports whether no server has executed the command that failed with err, and one may execute it soon.
-func notNow(err error) bool {
-	return replies.NotNow(err) || errors.Is(err, errNoMaster) || errors.Is(err, errOldMaster) || errors.Is(err, errNoSentinel)
 }
 
 func (later) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {

@@ -12,13 +12,15 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"locklab/internal/replies"
 )
 
 // askRole bounds the wait for one node's role, so that a node that hangs delays no new connection for long.
 const askRole = time.Second
 
 // errNoMaster says that all nodes are replicas, as they are while one of them is promoted.
-var errNoMaster = errors.New("none of the nodes is a master")
+const errNoMaster = replies.NotYet("none of the nodes is a master")
 
 // masterSlave finds the master among the nodes of a topology without sentinels, where nobody announces a promotion. go-redis has no client
 // for that. Every node is asked for its role before the first connection to the master. It is asked again when the master refuses a
@@ -133,7 +135,7 @@ func (m *masterSlave) dial(ctx context.Context, network, _ string) (net.Conn, er
 }
 
 // errOldMaster says that nothing was sent, because another node has become the master.
-var errOldMaster = errors.New("another node has become the master")
+const errOldMaster = replies.NotYet("another node has become the master")
 
 // toMaster is a connection to the node that was the master when it was opened.
 type toMaster struct {

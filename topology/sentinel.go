@@ -15,8 +15,9 @@ import (
 )
 
 // askSentinel bounds the wait for one reply of a sentinel. When a sentinel hangs, go-redis asks it twice and then all of them, and
-// waits for the slowest. All three waits are shorter than one request of a lock.
-const askSentinel = 600 * time.Millisecond
+// waits for the slowest. All three waits are shorter than half a request of a lock. When no sentinel is as fast, commands and locks
+// try again ([replies.NotNow]).
+const askSentinel = 300 * time.Millisecond
 
 // openSentinel opens clients that ask the sentinels for the master. After a failover the sentinels tell go-redis the new
 // master, and it drops the connections to the old one.
@@ -41,8 +42,8 @@ func (r *Redis) failover(replicas bool) *redis.Client {
 	return client
 }
 
-// errNoSentinel says that it is not known to which server a command is to be sent.
-var errNoSentinel = fmt.Errorf("%w, because no sentinel has named a server in time", replies.ErrNotSent)
+// errNoSentinel says that nothing was sent, because it is not known to which server.
+const errNoSentinel = replies.NotYet("no sentinel has named a server in time")
 
 // sentinelsFirst marks the errors of requests to sentinels, which look like lost replies of the master.
 type sentinelsFirst struct{}

@@ -13,25 +13,26 @@ import (
 // ErrNotSent says that a command was not sent, although the error of a connection is beside it.
 var ErrNotSent = errors.New("nothing was sent")
 
+// NotYet is the error of a client that does not know to which server a command is to be sent. It was not sent, and may be sent soon.
+type NotYet string
+
+func (n NotYet) Error() string { return string(n) }
+
 // MayHaveRun reports whether a server may have executed the command that failed with err: the command was sent, and not refused.
 func MayHaveRun(err error) bool {
 	var refused redis.Error
 	var network *net.OpError
-	notSent := errors.Is(err, ErrNotSent) || errors.Is(err, redis.ErrPoolTimeout) || errors.As(err, &network) && network.Op == "dial"
+	notSent := errors.Is(err, ErrNotSent) || errors.Is(err, redis.ErrPoolTimeout) || errors.As(err, new(NotYet)) ||
+		errors.As(err, &network) && network.Op == "dial"
 	return err != nil && !notSent && !errors.As(err, &refused)
 }
 
-// NotNow reports whether err is the reply of a server that has not executed the command, although it or another server will execute it
-// later. There are five reasons. A slot of a cluster is moving (ASK, MOVED, TRYAGAIN). A cluster misses a master (CLUSTERDOWN). A replica
+// NotNow reports whether no server has executed the command, although one will execute it later: err is [NotYet], or such a reply. A server has five reasons. A slot of a cluster is moving (ASK, MOVED, TRYAGAIN). A cluster misses a master (CLUSTERDOWN). A replica
 // is asked for a write (READONLY). A server is not ready (LOADING, MASTERDOWN). It executes a script that takes long (BUSY). To send the
 // command again is harmless. OOM, MISCONF and NOREPLICAS are not among them: they last until somebody mends the server or its replicas.
 func NotNow(err error) bool {
-	if err == nil {
-		return false
-	}
-	_, moved := redis.IsMovedError(err)
-	_, ask := redis.IsAskError(err)
-	return moved || ask || redis.IsTryAgainError(err) || redis.IsClusterDownError(err) || redis.IsReadOnlyError(err) ||
+	moved := redis.HasErrorPrefix(err, "MOVED ") || redis.HasErrorPrefix(err, "ASK ")
+	return moved || errors.As(err, new(NotYet)) || redis.IsTryAgainError(err) || redis.IsClusterDownError(err) || redis.IsReadOnlyError(err) ||
 		redis.IsLoadingError(err) || redis.IsMasterDownError(err) || redis.HasErrorPrefix(err, "BUSY ") // there are BUSYGROUP and BUSYKEY
 }
 

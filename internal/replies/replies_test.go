@@ -54,6 +54,7 @@ func TestWhatAnErrorMeansForTheCommand(t *testing.T) {
 		{&net.OpError{Op: "read", Err: io.EOF}, false, true},
 		{fmt.Errorf("%w: %w", replies.ErrNotSent, &net.OpError{Op: "read", Err: io.EOF}), false, false},
 		{redis.ErrPoolTimeout, false, false},
+		{fmt.Errorf("%w: %w", replies.NotYet("no master"), io.EOF), true, false},
 		{errors.New("anything else"), false, true},
 	} {
 		if replies.NotNow(c.err) != c.notNow || replies.MayHaveRun(c.err) != c.mayHaveRun {
