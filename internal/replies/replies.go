@@ -27,8 +27,9 @@ func MayHaveRun(err error) bool {
 	return err != nil && !notSent && !errors.As(err, &refused)
 }
 
-// NotNow reports whether no server has executed the command, although one will execute it later: err is [NotYet], or such a reply. A server has five reasons. A slot of a cluster is moving (ASK, MOVED, TRYAGAIN). A cluster misses a master (CLUSTERDOWN). A replica
-// is asked for a write (READONLY). A server is not ready (LOADING, MASTERDOWN). It executes a script that takes long (BUSY). To send the
+// NotNow reports whether no server has executed the command, although one will execute it later: err is a [NotYet], or a reply that says
+// so. A server has five reasons. A slot of a cluster is moving (ASK, MOVED, TRYAGAIN). A cluster misses a master (CLUSTERDOWN). A replica
+// is asked for a write (READONLY). The server is not ready (LOADING, MASTERDOWN). It executes a script that takes long (BUSY). To send the
 // command again is harmless. OOM, MISCONF and NOREPLICAS are not among them: they last until somebody mends the server or its replicas.
 func NotNow(err error) bool {
 	moved := redis.HasErrorPrefix(err, "MOVED ") || redis.HasErrorPrefix(err, "ASK ")
