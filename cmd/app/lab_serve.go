@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"locklab/lab"
@@ -25,7 +27,7 @@ type labServeCommand struct {
 	Listen       string `default:"127.0.0.1:8070" env:"LAB_PAGE" placeholder:"HOST:PORT" help:"Address to listen on; port 0 picks a free port. Must be a loopback address unless --class or --address is set."`
 	Class        bool   `help:"Open the page to a class: participants can guess, but only the trainer can start runs."`
 	TrainerToken string `env:"LAB_TRAINER_TOKEN" placeholder:"SECRET" help:"Trainer token, at least 16 characters (default: a random token, which is printed)."`
-	Address      string `env:"LAB_ADDRESS" placeholder:"HOST:PORT" help:"Address at which browsers reach the page, if it differs from --listen, such as that of a proxy. Without --class it must be a loopback address, and you must make sure that only a proxy on this machine can reach --listen."`
+	Address      string `env:"LAB_ADDRESS" placeholder:"ADDRESS" help:"Address at which browsers reach the page, if it differs from --listen, such as that of a proxy: HOST:PORT, or https://lab.example. Without --class it must be a loopback address, and you must make sure that only a proxy on this machine can reach --listen."`
 	URL          string `env:"LAB_URL" placeholder:"URL" help:"URL of the balancer in front of running instances to send bursts to (default: start two instances)."`
 	AdminToken   string `env:"LAB_ADMIN_TOKEN" placeholder:"SECRET" help:"Token that the instances at --url require to reset the counter (default: none)."`
 	Out          string `default:"store" env:"LAB_STORE" placeholder:"FOLDER" help:"Folder to save runs in."`
@@ -60,12 +62,15 @@ func (c *labServeCommand) validate() error {
 
 // validateReach rejects addresses at which anyone on the network could start runs.
 func (c *labServeCommand) validateReach() error {
+	reach := c.Listen
 	if c.Address != "" {
-		if err := validateAddress("--address", c.Address); err != nil {
+		origin, err := parseOrigin("--address", c.Address)
+		if err != nil {
 			return err
 		}
+		c.Address, reach = origin.String(), net.JoinHostPort(origin.Hostname(), origin.Port())
 	}
-	switch reach := cmp.Or(c.Address, c.Listen); {
+	switch {
 	case c.TrainerToken != "" && !c.Class:
 		return usageErrorf("--trainer-token needs --class; add --class, or drop the token")
 	case c.TrainerToken != "" && len(c.TrainerToken) < minTokenLength:
@@ -73,9 +78,29 @@ func (c *labServeCommand) validateReach() error {
 			len(c.TrainerToken), minTokenLength)
 	case !c.Class && !isLoopback(reach):
 		return usageErrorf("other machines can reach the page at %s, and anyone who opens it can start runs; "+
-			"add --class, or use a loopback address such as 127.0.0.1:8070", reach)
+			"add --class, or use a loopback address such as 127.0.0.1:8070", cmp.Or(c.Address, reach))
 	}
 	return nil
+}
+
+// parseOrigin returns an address of the page as browsers write an origin: without the port that its scheme has anyway. A host:port is that
+// of HTTP, unless the port is 443.
+func parseOrigin(setting, given string) (*url.URL, error) {
+	text := strings.ToLower(strings.TrimSuffix(given, "/"))
+	if !strings.Contains(text, "://") {
+		if err := validateAddress(setting, text); err != nil {
+			return nil, err
+		}
+		text = map[bool]string{false: "http://", true: "https://"}[strings.HasSuffix(text, ":443")] + text
+	}
+	origin, err := url.Parse(text)
+	usual := map[string]string{"http": "80", "https": "443"}
+	if err != nil || usual[origin.Scheme] == "" || origin.Hostname() == "" || text != origin.Scheme+"://"+origin.Host ||
+		strings.HasSuffix(text, ":") || origin.Port() != "" && validateAddress(setting, origin.Host) != nil {
+		return nil, usageErrorf("%s is %q; must be host:port, or an address such as https://lab.example, without a path", setting, given)
+	}
+	origin.Host = strings.TrimSuffix(origin.Host, ":"+usual[origin.Scheme])
+	return origin, nil
 }
 
 func isLoopback(addr string) bool {
@@ -126,12 +151,13 @@ func (c *labServeCommand) remoteInstances(ctx context.Context, tell func(string)
 	return burst.Running{Target: target}, err
 }
 
-// newClass returns the class if --class is set, and nil otherwise. addr is the address of the page.
+// newClass returns the class if --class is set, and nil otherwise. A page that listens on addr then has an address for participants.
 func (c *labServeCommand) newClass(addr net.Addr) *live.Class {
 	if !c.Class {
 		return nil
 	}
-	return &live.Class{Token: cmp.Or(c.TrainerToken, rand.Text()), Address: cmp.Or(c.Address, lanAddr(addr))}
+	c.Address = cmp.Or(c.Address, "http://"+lanAddr(addr))
+	return &live.Class{Token: cmp.Or(c.TrainerToken, rand.Text())}
 }
 
 // lanAddr returns the address at which other machines reach a server that listens on addr, if this machine has one.
@@ -168,7 +194,7 @@ func (c *labServeCommand) newPage(ctx context.Context, class *live.Class, start 
 		runnable = runnableVersions()
 	}
 	return live.New(ctx, live.Config{
-		Catalogue: claims.All(), Store: c.Out, Program: self(), Class: class,
+		Catalogue: claims.All(), Store: c.Out, Program: self(), Class: class, Address: c.Address,
 		Options: lab.Options{Real: servers.RealRedis() && !c.Embedded, App: []string{program, "serve"}, Build: build(), Pace: pace},
 		Command: run.reproduceOne, StepCommand: stepCommand, Service: start,
 		Remote: c.URL != "", Versions: runnable,
@@ -199,6 +225,7 @@ func (c *labServeCommand) Run(ctx context.Context, std streams) (err error) {
 			err = errors.Join(err, kept.Close())
 		}
 	}()
+	origin := cmp.Or(c.Address, "http://"+localAddr(listener.Addr().String()))
 	class, start := c.newClass(listener.Addr()), c.ownInstances(program, func(s *servers.Stack) { kept = s })
 	if c.URL != "" {
 		start = c.remoteInstances
@@ -207,20 +234,19 @@ func (c *labServeCommand) Run(ctx context.Context, std streams) (err error) {
 	if err := commandError(ctx, err, "the server did not start"); err != nil {
 		return err
 	}
-	addr := cmp.Or(c.Address, localAddr(listener.Addr().String()))
-	printAddresses(std, addr, class)
+	printAddresses(std, origin, c.Address, class)
 	if c.Browser {
-		openBrowser(ctx, std, "http://"+addr+map[bool]string{false: "/ui/", true: "/ui/trainer"}[class != nil])
+		openBrowser(ctx, std, origin+map[bool]string{false: "/ui/", true: "/ui/trainer"}[class != nil])
 	}
 	context.AfterFunc(ctx, func() { std.say("Stopping the page and the servers that it started. Saved runs are in " + c.Out + ".") })
 	return servePage(ctx, listener, page)
 }
 
-func printAddresses(std streams, addr string, class *live.Class) {
-	fmt.Fprintf(std.out, "Live page:     http://%s/ui/\n", addr)
+// printAddresses prints where this machine's browser reaches the page, and where a class does.
+func printAddresses(std streams, here, everywhere string, class *live.Class) {
+	fmt.Fprintf(std.out, "Live page:     %s/ui/\n", here)
 	if class != nil {
-		fmt.Fprintf(std.out, "Participants:  http://%s/ui/join\nTrainer:       http://%s/ui/trainer\nTrainer token: %s\n",
-			class.Address, class.Address, class.Token)
+		fmt.Fprintf(std.out, "Participants:  %[1]s/ui/join\nTrainer:       %[1]s/ui/trainer\nTrainer token: %[2]s\n", everywhere, class.Token)
 	}
 	fmt.Fprintln(std.out, "Stop it with Ctrl-C.")
 }

@@ -228,3 +228,27 @@ func TestLabServeWithURL(t *testing.T) {
 		t.Error("the instances get no request")
 	}
 }
+
+// The page prints the address that it was given, as a browser shows it.
+func TestLabServePrintsItsAddress(t *testing.T) {
+	t.Parallel()
+	for given, want := range map[string]string{
+		"lab.example:8070": "http://lab.example:8070", "lab.example:443": "https://lab.example", "LAB.example:80": "http://lab.example",
+		"https://lab.example/": "https://lab.example", "https://lab.example:443": "https://lab.example", "http://lab.example:443": "http://lab.example:443",
+		"https://lab.example:8443": "https://lab.example:8443", "[2001:db8::1]:443": "https://[2001:db8::1]",
+	} {
+		c := labServeCommand{Class: true, Listen: "127.0.0.1:0", Address: given, Out: "store"}
+		if err := c.validate(); err != nil {
+			t.Errorf("%s: %v", given, err)
+		}
+		var out bytes.Buffer
+		printAddresses(streams{&out, io.Discard}, c.Address, c.Address, c.newClass(new(net.TCPAddr)))
+		for _, line := range []string{
+			"Live page:     " + want + "/ui/\n", "Participants:  " + want + "/ui/join\n", "Trainer:       " + want + "/ui/trainer\n",
+		} {
+			if !strings.Contains(out.String(), line) {
+				t.Errorf("%s prints %q, want %q", given, out.String(), line)
+			}
+		}
+	}
+}

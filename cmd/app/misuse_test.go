@@ -133,6 +133,12 @@ var misuse = map[string]string{
 	"lab serve --trainer-token=0123456789abcdef":                  "--trainer-token|--class",
 	"lab serve --class --trainer-token=0123456789abcde":           "--trainer-token has 15 characters|16",
 	"lab serve --address=8090":                                    "--address|host:port",
+	"lab serve --class --address=https://lab.example/lab/":        `--address is "https://lab.example/lab/"|without a path`,
+	"lab serve --class --address=ftp://lab.example":               `--address is "ftp://lab.example"|https://lab.example`,
+	"lab serve --class --address=https://lab.example:99999":       "99999",
+	"lab serve --address=https://lab.example":                     "at https://lab.example|--class",
+	"lab serve --class --address=https://lab.example/ --out=":     "--out is empty",
+	"lab serve --address=https://localhost:8443 --out=":           "--out is empty",
 	"lab serve --url=ftp://127.0.0.1:1":                           `--url is "ftp://127.0.0.1:1"|http://host:port`,
 	"lab serve --class --trainer-token=0123456789abcdef --out=":   "--out is empty", // and nothing else is wrong with it
 	"lab serve --listen=0.0.0.0:1 --address=127.0.0.1:1 --out=":   "--out is empty",

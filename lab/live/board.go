@@ -205,6 +205,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, has seen) {
 	to := http.NewResponseController(w)
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Accel-Buffering", "no") // nginx, as it comes, would hold the events back
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
 	for {

@@ -120,7 +120,7 @@ func TestABurstOfOnesOwn(t *testing.T) {
 // Then each is scored: a guess is right within a tenth of the users. A run in which requests failed scores nobody.
 func TestABurstOfAClass(t *testing.T) {
 	t.Parallel()
-	class := &Class{Token: token, Address: "192.0.2.7:8070"}
+	class := &Class{Token: token}
 	s, base := burstPage(t, class, func(context.Context, func(string)) (burst.Running, error) { return burst.Running{}, errors.New("none") })
 	leads := trains(t, base)
 	ann, bob := joined(t, base, "Ann"), joined(t, base, "Bob")
@@ -250,7 +250,7 @@ func TestWhatABurstLeft(t *testing.T) {
 func TestWhileABurstRuns(t *testing.T) {
 	t.Parallel()
 	starts, release := make(chan bool, 9), make(chan struct{})
-	class := &Class{Token: token, Address: "192.0.2.7:8070"}
+	class := &Class{Token: token}
 	s, base := burstPage(t, class, func(context.Context, func(string)) (burst.Running, error) {
 		starts <- true
 		<-release

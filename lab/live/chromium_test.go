@@ -163,7 +163,7 @@ func TestAClassInChromium(t *testing.T) {
 	t.Parallel()
 	const people = 58 // and two browsers
 	cfg := config(t.TempDir())
-	cfg.Class = &Class{Token: token, Address: "lab.example:8070"}
+	cfg.Class, cfg.Address = &Class{Token: token}, "http://lab.example:8070"
 	cfg.Service, cfg.Versions, cfg.Options.App = instancesOf(t), versions.DefaultNames(), []string{app.Of(t), "serve"}
 	s, server := served(t, cfg)
 	base := server.URL

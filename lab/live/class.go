@@ -20,15 +20,14 @@ import (
 
 // Class lets participants guess, and lets only the trainer run.
 type Class struct {
-	Token   string // makes a browser the trainer's
-	Address string // host:port where participants reach the page
+	Token string // makes a browser the trainer's
 }
 
 // viewer is a browser that looks at a page.
 type viewer struct {
 	class.Person // without an ID it has no name, or there is no class
 	Role         role
-	Host         string // by which it reaches the page
+	Origin       string // at which it reaches the page
 }
 
 // Trains reports whether it is the trainer's.
@@ -38,22 +37,23 @@ func (v viewer) Trains() bool { return v.Role == trainer }
 type classroom struct {
 	Class
 	*class.People
-	Code template.HTML // QR code of the address at which one joins
+	JoinURL string        // where one joins
+	Code    template.HTML // QR code of it
 
 	mu       sync.Mutex
 	trainers map[string]bool // by the value of the cookie
 }
 
-func newClassroom(of Class) (*classroom, error) {
-	c := &classroom{Class: of, People: class.NewPeople(), trainers: make(map[string]bool)}
-	code, err := qr.EncodeText(c.JoinURL(), qr.Medium)
+func newClassroom(of Class, origin string) (*classroom, error) {
+	c := &classroom{Class: of, JoinURL: origin + "/ui/join", People: class.NewPeople(), trainers: make(map[string]bool)}
+	code, err := qr.EncodeText(c.JoinURL, qr.Medium)
 	if err == nil {
 		var svg bytes.Buffer
 		err = code.WriteAsSVG(qr.NewQrCodeImgConfig(1, quietZone, qr.WithOptimalSVG()), &svg)
 		c.Code = template.HTML(svg.String())
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the address %s cannot be drawn as a QR code: %w", c.JoinURL(), err)
+		return nil, fmt.Errorf("the address %s cannot be drawn as a QR code: %w", c.JoinURL, err)
 	}
 	return c, nil
 }
@@ -61,8 +61,8 @@ func newClassroom(of Class) (*classroom, error) {
 // quietZone is the white border that a QR code needs, in modules.
 const quietZone = 4
 
-// JoinURL is the address at which one joins.
-func (c Class) JoinURL() string { return "http://" + c.Address + "/ui/join" }
+// Typed is the address at which one joins, as short as one can type it.
+func (c *classroom) Typed() string { return strings.TrimPrefix(c.JoinURL, "http://") }
 
 // asked is a question as a browser shows it.
 type asked struct {
@@ -135,7 +135,7 @@ func remember(w http.ResponseWriter, r *http.Request, kind, secret string) {
 
 // viewerOf is the browser that asks. Without a class everybody is the trainer.
 func (s *Server) viewerOf(r *http.Request) (v viewer) {
-	v.Host = r.Host
+	v.Origin = s.origin(r.Host)
 	if s.class == nil {
 		v.Role = trainer
 		return v
@@ -192,7 +192,7 @@ func (s *Server) classPage(*http.Request) (page, error) {
 		return page{}, errNoClass
 	}
 	return page{Name: "class", Title: "The class", Parts: []string{"class"}, Body: map[string]any{
-		"Local": isLoopback(s.class.Address), "Room": s.class,
+		"Local": isLoopback(hostOf(s.cfg.Address)), "Room": s.class,
 	}}, nil
 }
 

@@ -21,7 +21,7 @@ const token = "a token of a trainer"
 func teaching(t *testing.T) (*Server, string) {
 	t.Helper()
 	cfg := config(t.TempDir())
-	cfg.Class = &Class{Token: token, Address: "lab.example:8070"}
+	cfg.Class, cfg.Address = &Class{Token: token}, "http://lab.example:8070"
 	return serve(t, cfg)
 }
 
@@ -377,7 +377,7 @@ func TestAResetAndAFailureAskAnew(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
 	cfg := config(t.TempDir(), paused("X1-first", release))
-	cfg.Class = &Class{Token: token, Address: "lab.example:8070"}
+	cfg.Class, cfg.Address = &Class{Token: token}, "http://lab.example:8070"
 	for i := range cfg.Catalogue {
 		if cfg.Catalogue[i].ID == "L01-no-expiry" {
 			cfg.Catalogue[i].Needs = []lab.Need{"no-such-server"}

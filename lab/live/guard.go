@@ -1,6 +1,8 @@
 package live
 
 import (
+	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
@@ -12,12 +14,15 @@ const policy = "default-src 'none'; style-src 'self'; script-src 'self'; connect
 	"base-uri 'none'; frame-ancestors 'none'"
 
 // guard refuses requests that another site makes a browser send. A request must name this machine as its host: a name of another site could
-// be made to point here (DNS rebinding). And a request that changes something must come from the page itself.
+// be made to point here (DNS rebinding). And a request that changes something must come from the page itself, at the host that the request
+// names, or at [Config.Address]: a proxy may have replaced the host.
 func (s *Server) guard(next http.Handler) http.Handler {
-	sameOrigin := http.NewCrossOriginProtection().Handler(next)
+	s.crossOrigin.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.problem(w, r, errOrigin) }))
+	sameOrigin := s.crossOrigin.Handler(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.isHere(r.Host) {
-			http.Error(w, "This page has another address. The program printed it when it started.", http.StatusMisdirectedRequest)
+			plain(w, http.StatusMisdirectedRequest, fmt.Sprintf("This page has another address than %q. The program printed it when it started. "+
+				"A proxy must pass on the Host header, or connect to an IP address.", r.Host))
 			return
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, longestForm)
@@ -31,14 +36,29 @@ func (s *Server) guard(next http.Handler) http.Handler {
 // longestForm is far more than any form of the page has.
 const longestForm = 16 << 10
 
-// isHere reports whether host, with or without a port, is this machine by a name that nobody can point elsewhere. With a class it may be
-// any IP address, and the address that participants were told.
+var errOrigin = refuse(http.StatusForbidden, errors.New("this form came from another site; if you reach the page through a proxy, "+
+	"start the page with --address and the address that your browser shows, such as https://lab.example"))
+
+// isHere reports whether host is this machine by a name that nobody can point elsewhere. With a class it may be any IP address, and the
+// name that participants were told. The port does not matter: a proxy may have another one, or drop it.
 func (s *Server) isHere(host string) bool {
-	if s.class != nil && (strings.EqualFold(host, s.class.Address) || strings.EqualFold(host+":80", s.class.Address)) {
-		return true
-	}
 	_, err := netip.ParseAddr(nameOf(host))
-	return isLoopback(host) || s.class != nil && err == nil
+	return isLoopback(host) || s.class != nil && (err == nil || strings.EqualFold(nameOf(host), nameOf(hostOf(s.cfg.Address))))
+}
+
+// origin is the beginning of the page's address for a browser whose request names host. That may be a proxy's name for this machine, which
+// leads nowhere elsewhere, so an address that other machines can reach takes its place.
+func (s *Server) origin(host string) string {
+	if named := hostOf(s.cfg.Address); named != "" && (strings.EqualFold(named, host) || !isLoopback(named)) {
+		return s.cfg.Address
+	}
+	return "http://" + host
+}
+
+// hostOf is the host of an origin, with its port.
+func hostOf(origin string) string {
+	_, host, _ := strings.Cut(origin, "://")
+	return host
 }
 
 // nameOf is a host without its port.

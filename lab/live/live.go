@@ -35,6 +35,7 @@ type Config struct {
 	Catalogue lab.Catalogue
 	Options   lab.Options // of each run; the page sets Trials, Seed, Command, Store and Tell
 	Class     *Class      // nil: everybody who reaches the page is its trainer
+	Address   string      // origin at which browsers reach the page, such as https://lab.example; empty: no class, and no proxy
 	Store     string      // folder of the saved runs
 	Program   string      // how the user starts this program, for commands that the page shows
 	// Service starts the instances that bursts go to, with their servers, and returns them. The page asks once, or again after an error.
@@ -56,6 +57,8 @@ type Server struct {
 	queued chan struct{} // a job waits
 
 	running sync.WaitGroup
+
+	crossOrigin *http.CrossOriginProtection
 
 	class     *classroom // nil: there is none
 	questions *class.Questions
@@ -81,14 +84,19 @@ type Server struct {
 // New returns a server. Its runs end with ctx.
 func New(ctx context.Context, cfg Config) (*Server, error) {
 	s := &Server{
-		cfg: cfg, board: newBoard(), questions: class.NewQuestions(),
+		cfg: cfg, board: newBoard(), crossOrigin: http.NewCrossOriginProtection(), questions: class.NewQuestions(),
 		queued: make(chan struct{}, 1), busy: make(map[string]*underway),
 		scenes: make([]told, len(story.Scenes)), tried: make(map[string]tried), after: make(map[string]afterwards),
 		bursts:  bursts{asked: 1, plan: firstPlan, shown: newBurstNow(firstPlan), health: burst.Health{Versions: cfg.Versions}},
 		watched: watched{tasks: make(chan func(context.Context)), ended: ctx.Done()},
 	}
+	if cfg.Address != "" {
+		if err := s.crossOrigin.AddTrustedOrigin(cfg.Address); err != nil {
+			return nil, err
+		}
+	}
 	if cfg.Class != nil {
-		room, err := newClassroom(*cfg.Class)
+		room, err := newClassroom(*cfg.Class, cfg.Address)
 		if err != nil {
 			return nil, err
 		}

@@ -123,13 +123,17 @@ func looks(t *testing.T, base string, parts ...string) looker {
 
 func looksAs(t *testing.T, from *http.Client, base string, parts ...string) looker {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+"/ui/events?"+url.Values{"of": parts}.Encode(), nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/ui/events?"+url.Values{"of": parts}.Encode(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+	tooLong := time.AfterFunc(longestLook, cancel)
+	defer tooLong.Stop()
 	answer, err := from.Do(request)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("the events of %q: %v", parts, err)
 	}
 	t.Cleanup(func() { answer.Body.Close() })
 	lines := bufio.NewScanner(answer.Body)

@@ -95,7 +95,7 @@ func (s *Server) startLoad(r *http.Request) error {
 			return ""
 		}
 		form := fmt.Sprintf("'version=%s&clients=%d&rate=%d'", version, clients, rate)
-		return s.fragment("load-line", s.curl(v.Host, form)+"/ui/servers/load")
+		return s.fragment("load-line", s.curl(v.Origin, form)+"/ui/servers/load")
 	})
 	return nil
 }

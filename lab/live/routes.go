@@ -104,7 +104,7 @@ func does(to string, something func(*Server, *http.Request) error) answer {
 			return err
 		}
 		page := os.Expand(to, r.PathValue)
-		redirect(w, r, page, "The page http://"+r.Host+page+" shows what comes of it.")
+		redirect(w, r, page, "The page "+s.origin(r.Host)+page+" shows what comes of it.")
 		return nil
 	}
 }
@@ -158,16 +158,21 @@ func (s *Server) Handler() http.Handler {
 			if s.viewerOf(r).Role >= of.least {
 				err = of.answer(s, w, r)
 			}
-			switch {
-			case err == nil:
-			case isProgram(r) && r.Method == http.MethodPost:
-				plain(w, statusOf(err), sentence(err))
-			default:
-				s.show(w, r, statusOf(err), page{Name: "problem", Title: http.StatusText(statusOf(err)), Body: sentence(err)})
+			if err != nil {
+				s.problem(w, r, err)
 			}
 		})
 	}
 	return s.guard(mux)
+}
+
+// problem answers with an error: a page, or a sentence for a program.
+func (s *Server) problem(w http.ResponseWriter, r *http.Request, err error) {
+	if isProgram(r) && r.Method == http.MethodPost {
+		plain(w, statusOf(err), sentence(err))
+		return
+	}
+	s.show(w, r, statusOf(err), page{Name: "problem", Title: http.StatusText(statusOf(err)), Body: sentence(err)})
 }
 
 // missing say what to do when a role is missing.

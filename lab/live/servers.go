@@ -128,7 +128,7 @@ func (s *Server) showServers(v serversView) {
 	s.watched.buttons = buttons
 	s.board.putEach("faults", func(viewing viewer) string {
 		return s.fragment("faults", map[string]any{
-			"View": v, "Trainer": viewing.Trains(), "Class": s.class != nil, "Post": s.curl(viewing.Host, "''") + "/ui/servers",
+			"View": v, "Trainer": viewing.Trains(), "Class": s.class != nil, "Post": s.curl(viewing.Origin, "''") + "/ui/servers",
 		})
 	})
 }
@@ -205,10 +205,10 @@ func (s *Server) breakServer(w http.ResponseWriter, r *http.Request) error {
 }
 
 // curl begins a line that sends a form to this page from a terminal. The trainer of a class has the token in LAB_TRAINER_TOKEN.
-func (s *Server) curl(host, form string) string {
+func (s *Server) curl(origin, form string) string {
 	token := ""
 	if s.class != nil {
 		token = `-H "Authorization: Bearer $LAB_TRAINER_TOKEN" `
 	}
-	return fmt.Sprintf("curl %s-d %s http://%s", token, form, host)
+	return fmt.Sprintf("curl %s-d %s %s", token, form, origin)
 }

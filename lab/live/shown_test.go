@@ -20,7 +20,7 @@ import (
 func TestARunThatShowsNothingScoresNobody(t *testing.T) {
 	t.Parallel()
 	cfg := config(t.TempDir())
-	cfg.Class = &Class{Token: token, Address: "lab.example:8070"}
+	cfg.Class, cfg.Address = &Class{Token: token}, "http://lab.example:8070"
 	var fails atomic.Bool
 	fails.Store(true)
 	i := slices.IndexFunc(cfg.Catalogue, func(e lab.Experiment) bool { return e.ID == "L01-no-expiry" })

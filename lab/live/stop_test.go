@@ -164,7 +164,7 @@ func TestARunShowsItsVariants(t *testing.T) {
 func TestAParticipantSeesNoAnswer(t *testing.T) {
 	t.Parallel()
 	cfg := config(t.TempDir(), paused("X1-first", nil))
-	cfg.Class = &Class{Token: token, Address: "lab.example:8070"}
+	cfg.Class, cfg.Address = &Class{Token: token}, "http://lab.example:8070"
 	s, base := serve(t, cfg)
 	leads := trains(t, base)
 	guesses, runs := viewer{Person: class.Person{ID: "ana"}, Role: participant}, viewer{Role: trainer}
