@@ -161,12 +161,26 @@ func (b *board) isWatched(name string) bool {
 
 const (
 	mostParts = 32               // of one page
-	heartbeat = 15 * time.Second // a line that keeps a silent connection open
+	heartbeat = 15 * time.Second // so often a silent connection shows that it is open: the script opens it again after 40 s of silence
 	stalled   = 5 * time.Second  // a browser that does not take what has changed in that time loses its connection, and comes back by itself
 )
 
-// events sends server-sent events: each is a part, as {"part": its name, "html": its text}. The first ones are the present texts.
+// Events without a part.
+const (
+	beat      = "event: beat\ndata: {}\n\n"      // the browser has the present state
+	restarted = "event: restarted\ndata: {}\n\n" // another server made the page: nothing of it need be there
+)
+
+// events sends server-sent events: each is a part, as {"part": its name, "html": its text}. The first ones are the present texts, up to a
+// beat. A page names the server that made it as ?server=.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Accel-Buffering", "no") // nginx, as it comes, would hold the events back
+	if id := r.URL.Query().Get("server"); id != "" && id != s.id {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, restarted)
+		return nil
+	}
 	names := r.URL.Query()["of"]
 	if len(names) == 0 || len(names) > mostParts {
 		return refuse(http.StatusBadRequest, fmt.Errorf("?of= names from 1 to %d parts of a page", mostParts))
@@ -204,10 +218,9 @@ func (s *Server) notice(v viewer) (gone func()) {
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, has seen) {
 	to := http.NewResponseController(w)
 	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("Cache-Control", "no-store")
-	w.Header().Set("X-Accel-Buffering", "no") // nginx, as it comes, would hold the events back
-	beat := time.NewTicker(heartbeat)
-	defer beat.Stop()
+	every := time.NewTicker(heartbeat)
+	defer every.Stop()
+	due := beat
 	for {
 		which, parts, changed := s.board.changes(has)
 		v := s.viewerOf(r)        // it may have joined, or been removed, meanwhile
@@ -215,16 +228,16 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, has seen) {
 		for i, p := range parts {
 			lines.WriteString(p.line(which[i], v))
 		}
+		lines.WriteString(due)
+		due = ""
 		_ = to.SetWriteDeadline(time.Now().Add(stalled))
 		if _, err := io.WriteString(w, lines.String()); err != nil || to.Flush() != nil {
 			return
 		}
 		select {
 		case <-changed:
-		case <-beat.C:
-			if _, err := io.WriteString(w, ": still here\n\n"); err != nil {
-				return
-			}
+		case <-every.C:
+			due = beat
 		case <-r.Context().Done():
 			return
 		}

@@ -13,6 +13,7 @@ package live
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"embed"
 	"fmt"
 	"html/template"
@@ -53,6 +54,7 @@ type Config struct {
 // Server serves the live page below /ui/.
 type Server struct {
 	cfg    Config
+	id     string // of this server; the next one after a restart has another
 	board  *board
 	queued chan struct{} // a job waits
 
@@ -84,7 +86,7 @@ type Server struct {
 // New returns a server. Its runs end with ctx.
 func New(ctx context.Context, cfg Config) (*Server, error) {
 	s := &Server{
-		cfg: cfg, board: newBoard(), crossOrigin: http.NewCrossOriginProtection(), questions: class.NewQuestions(),
+		cfg: cfg, id: rand.Text(), board: newBoard(), crossOrigin: http.NewCrossOriginProtection(), questions: class.NewQuestions(),
 		queued: make(chan struct{}, 1), busy: make(map[string]*underway),
 		scenes: make([]told, len(story.Scenes)), tried: make(map[string]tried), after: make(map[string]afterwards),
 		bursts:  bursts{asked: 1, plan: firstPlan, shown: newBurstNow(firstPlan), health: burst.Health{Versions: cfg.Versions}},
@@ -188,6 +190,7 @@ type page struct {
 	Body   any
 	Pages  []link
 	At     string // the path of this page
+	Server string // its id
 	Signs  template.HTML
 	Class  bool
 	Room   *classroom // for the trainer's screen; nil: it is another's
@@ -197,6 +200,7 @@ type page struct {
 // show writes a page.
 func (s *Server) show(w http.ResponseWriter, r *http.Request, status int, p page) {
 	p.Pages, p.Signs, p.Viewer, p.Class, p.At = navigation, markup(html.Signs), s.viewerOf(r), s.class != nil, r.URL.Path
+	p.Server = s.id
 	if p.Class {
 		p.Pages = append(slices.Clone(navigation), link{"/ui/class", "The class"})
 		p.Parts = append(p.Parts, "name", "now") // the name, and where the trainer is

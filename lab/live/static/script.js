@@ -32,23 +32,86 @@
     next.focus({ preventScroll: true });
   };
 
-  // A page that nobody sees has no connection: a browser has six for one program. The first events of a new one are the present state.
-  let source = null;
-  const look = () => {
-    const seen = document.visibilityState === "visible" && parts.length > 0;
-    if (seen === (source !== null)) return;
-    if (!seen) {
-      source.close();
-      source = null;
+  // What is said of the connection. A form may have said something else meanwhile.
+  let said = "";
+  const say = (text) => { if (text !== said) connection.textContent = said = text; };
+
+  // A page that nobody sees has no connection. Of the windows that are seen, those that were used last keep one, and the others connect for
+  // a moment every few seconds: a browser has six connections for one program, and a page that loads needs one.
+  const keep = 4, glance = 3000;
+  const windows = window.BroadcastChannel ? new BroadcastChannel("locklab") : { postMessage() {} };
+  const name = Math.random(), others = new Map(); // when each other window that is seen was used
+  let used = 0; // 0: nobody sees this one
+  const announce = () => windows.postMessage({ name, used });
+  windows.onmessage = ({ data }) => {
+    const news = data.used > 0 && !others.has(data.name);
+    if (data.used > 0) others.set(data.name, data.used);
+    else others.delete(data.name);
+    if (news && used > 0) announce(); // it may be new, and know nothing of this one
+    settle();
+  };
+  const keeps = () => [...others.values()].filter((at) => at > used).length < keep;
+
+  // The first events of a connection are the present state. A beat ends them, and comes again and again. A connection that ends, is refused
+  // or falls silent is opened again, later each time. An EventSource would do so after some of these failures, and not after a 502.
+  const silence = 40000, soon = 1000, late = 8000; // the program beats every 15 s
+  let source = null, current = false, timer = 0, failures = 0;
+  const close = () => {
+    clearTimeout(timer);
+    source?.close();
+    source = null;
+    current = false;
+  };
+  const open = () => {
+    close();
+    source = new EventSource("/ui/events?" + new URLSearchParams([["server", document.body.dataset.server], ...parts.map((p) => ["of", p])]));
+    source.onmessage = (event) => replace(JSON.parse(event.data));
+    source.addEventListener("beat", () => {
+      current = true;
+      failures = 0;
+      settle();
+    });
+    source.addEventListener("restarted", () => {
+      close();
+      location.reload();
+    });
+    source.onerror = lost;
+    timer = setTimeout(lost, silence);
+  };
+  const lost = () => {
+    close();
+    say("The connection is lost, so this may be an old state. The page goes on when the program answers again.");
+    timer = setTimeout(open, Math.min(late, soon * 2 ** failures++));
+  };
+  const settle = () => {
+    if (!current) return;
+    clearTimeout(timer);
+    if (keeps()) {
+      say("");
+      timer = setTimeout(lost, silence);
       return;
     }
-    source = new EventSource("/ui/events?" + parts.map((p) => "of=" + encodeURIComponent(p)).join("&"));
-    source.onmessage = (event) => replace(JSON.parse(event.data));
-    source.onopen = () => { connection.textContent = ""; };
-    source.onerror = () => { connection.textContent = "The connection is lost. The page goes on when the program answers again."; };
+    close();
+    say("The page is open in many windows. This one is updated every few seconds, until you use it.");
+    timer = setTimeout(open, glance);
+  };
+
+  const use = () => {
+    used = Date.now() + Math.random(); // no two are equal
+    announce();
+    if (!source) open();
+  };
+  const look = () => {
+    const seen = document.visibilityState === "visible" && parts.length > 0;
+    if (seen === used > 0) return;
+    if (seen) return use();
+    used = 0;
+    announce();
+    close();
   };
   document.addEventListener("visibilitychange", look);
   addEventListener("pageshow", look);
+  addEventListener("focus", () => { if (used > 0) use(); });
   look();
 
   // A key presses the button that names it, unless somebody types in a field, or has switched the keys off.
@@ -81,7 +144,7 @@
     try {
       const answer = await fetch(address, { method: "POST", body, headers: { Accept: "text/event-stream" } });
       if (answer.ok) {
-        connection.textContent = "";
+        connection.textContent = said;
         return;
       }
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -59,8 +60,16 @@ func New(t *testing.T) *Browser {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bounded, end := context.WithTimeout(chromium, longest)
-	ctx, cancel := chromedp.NewContext(bounded, chromedp.WithNewBrowserContext())
+	return window(chromium, t, chromedp.WithNewBrowserContext())
+}
+
+// Window opens one more window, which shares cookies and connections with b.
+func (b *Browser) Window() *Browser { return window(b.Context, b.T) }
+
+func window(of context.Context, t *testing.T, options ...chromedp.ContextOption) *Browser {
+	t.Helper()
+	bounded, end := context.WithTimeout(of, longest)
+	ctx, cancel := chromedp.NewContext(bounded, options...)
 	t.Cleanup(func() {
 		if err := chromedp.Cancel(ctx); err != nil {
 			t.Error(err)
@@ -194,6 +203,13 @@ func (b *Browser) Forget() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.trouble, b.requests = nil, nil
+}
+
+// HasComplained reports whether the browser has complained of something.
+func (b *Browser) HasComplained(of string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.ContainsFunc(b.trouble, func(text string) bool { return strings.Contains(text, of) })
 }
 
 // Calm fails the test when the browser complained, or asked for an address that is not allowed.
