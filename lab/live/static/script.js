@@ -73,7 +73,7 @@
     });
     source.addEventListener("restarted", () => {
       close();
-      location.reload();
+      location.replace(location.pathname + location.search); // not reload(), which would ask whether to send a form again
     });
     source.onerror = lost;
     timer = setTimeout(lost, silence);
