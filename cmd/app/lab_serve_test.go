@@ -234,7 +234,8 @@ func TestLabServePrintsItsAddress(t *testing.T) {
 	t.Parallel()
 	for given, want := range map[string]string{
 		"lab.example:8070": "http://lab.example:8070", "lab.example:443": "https://lab.example", "LAB.example:80": "http://lab.example",
-		"https://lab.example/": "https://lab.example", "https://lab.example:443": "https://lab.example", "http://lab.example:443": "http://lab.example:443",
+		"https://lab.example/": "https://lab.example", "https://lab.example:443": "https://lab.example",
+		"http://lab.example:443":   "http://lab.example:443",
 		"https://lab.example:8443": "https://lab.example:8443", "[2001:db8::1]:443": "https://[2001:db8::1]",
 	} {
 		c := labServeCommand{Class: true, Listen: "127.0.0.1:0", Address: given, Out: "store"}
