@@ -13,12 +13,16 @@ type Independent struct {
 	Nodes []redis.UniversalClient
 }
 
-// OpenIndependent opens a client for each address and waits until a majority answers or ctx ends:
+// OpenIndependent opens a client for each host:port or URL and waits until a majority answers or ctx ends:
 // RedLock needs no more.
 func OpenIndependent(ctx context.Context, addrs []string, access Access) (*Independent, error) {
+	all, err := Config{Addrs: addrs, Access: access}.servers()
+	if err != nil {
+		return nil, err
+	}
 	i := &Independent{}
-	for _, addr := range addrs {
-		i.Nodes = append(i.Nodes, newClient(addr, access))
+	for _, node := range all {
+		i.Nodes = append(i.Nodes, newClient(node.addr, node.Access))
 	}
 	if err := until(ctx, i.Ping); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", i, err), i.Close())

@@ -2,9 +2,11 @@ package topology
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"time"
 
 	"locklab/internal/reach"
@@ -31,7 +33,11 @@ const (
 func options(access Access, addrs ...string) *redis.UniversalOptions {
 	o := &redis.UniversalOptions{
 		Addrs:                 addrs,
+		Username:              access.User,
 		Password:              access.Password,
+		SentinelUsername:      access.sentinelUser,
+		SentinelPassword:      access.sentinelPassword,
+		DB:                    access.database,
 		MaxRetries:            noRetries,
 		DialTimeout:           dialTimeout,
 		DialerRetries:         1,
@@ -47,7 +53,11 @@ func options(access Access, addrs ...string) *redis.UniversalOptions {
 	}
 	dial := redis.NewDialer(o.Simple())
 	o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
-		return dial(ctx, network, access.Map.Resolve(addr))
+		conn, err := dial(ctx, network, access.Map.Resolve(addr))
+		if err != nil || access.tls == nil {
+			return conn, err
+		}
+		return encrypt(ctx, conn, access.tls, addr)
 	}
 	return o
 }
@@ -93,18 +103,34 @@ func greeting(hello redis.Cmder, err error) error {
 	return err
 }
 
-// until repeats try until it succeeds, ctx ends, or the server refuses the password. The error is that of [reach.Until].
+// until repeats try until it succeeds, ctx ends, or the server refuses for good. The error is that of [reach.Until].
 func until(ctx context.Context, try func(context.Context) error) error {
 	return reach.Until(ctx, 50*time.Millisecond, func(ctx context.Context) error {
 		attempt, cancel := context.WithTimeout(ctx, replyTimeout)
 		defer cancel()
 		return try(attempt)
 	}, func(err error) error {
-		if refused(err) {
-			return fmt.Errorf("the password is wrong or missing: %w", err)
+		if reason := refusedFor(err); reason != "" {
+			return fmt.Errorf("%s: %w", reason, err)
 		}
 		return nil
 	})
+}
+
+// refusedFor returns why a server will refuse a client again; empty: it may not.
+func refusedFor(err error) string {
+	var certificate *tls.CertificateVerificationError
+	switch {
+	case refused(err) && strings.Contains(err.Error(), "all sentinels"):
+		return "the password of the sentinels is wrong or missing; it belongs into their URLs"
+	case refused(err):
+		return "the password is wrong or missing"
+	case redis.HasErrorPrefix(err, "NOPERM"):
+		return "the user lacks a permission"
+	case errors.As(err, &certificate):
+		return "the certificate is not accepted"
+	}
+	return ""
 }
 
 // refused reports whether a server refused the password: it will do so again.

@@ -12,6 +12,7 @@ package topology
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -39,7 +40,8 @@ func Kinds() []Kind { return []Kind{Single, MasterSlave, Sentinel, Cluster} }
 // Config says which servers to open.
 type Config struct {
 	Kind Kind // of Redis
-	// Addrs are host:port. single: one. master-slave: all nodes. sentinel: the sentinels. cluster: some nodes. A database: its URL
+	// Addrs are host:port; of Redis also URLs. single: one. master-slave: all nodes. sentinel: the sentinels. cluster: some nodes. A database:
+	// its URL.
 	Addrs          []string
 	SentinelMaster string // the name under which the sentinels know the master
 	Access
@@ -47,8 +49,14 @@ type Config struct {
 
 // Access is what a client needs to reach the servers.
 type Access struct {
+	User     string  // of the Redis servers, not of the sentinels; empty: the user "default". It needs a Password
 	Password string  // of the Redis servers, not of the sentinels; empty: none
 	Map      AddrMap // from the addresses that servers announce to those that this machine can dial
+
+	// From URLs.
+	sentinelUser, sentinelPassword string
+	database                       int
+	tls                            *tls.Config // nil: no TLS
 }
 
 // Redis is an open topology.
@@ -64,8 +72,12 @@ type Redis struct {
 // Open opens the clients of a topology and waits until its masters answer or ctx ends. The error
 // names what could not be reached.
 func Open(ctx context.Context, cfg Config) (*Redis, error) {
+	all, err := cfg.servers()
+	if err != nil {
+		return nil, err
+	}
+	cfg.Addrs, cfg.Access = hostPorts(all), all[0].Access
 	r := &Redis{cfg: cfg}
-	var err error
 	switch cfg.Kind {
 	case Single:
 		r.Master = newClient(cfg.Addrs[0], cfg.Access)
@@ -81,7 +93,7 @@ func Open(ctx context.Context, cfg Config) (*Redis, error) {
 		err = fmt.Errorf("no topology %q: there are %s", cfg.Kind, fmt.Sprint(Kinds()))
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("redis (%s): %w", r, err), refusal(cfg), r.Close())
+		return nil, errors.Join(fmt.Errorf("redis (%s): %w%s", r, err, cfg.mistake(err)), refusal(cfg), r.Close())
 	}
 	return r, nil
 }
@@ -140,7 +152,7 @@ func (r *Redis) Close() error {
 	return err
 }
 
-// String names the topology and its addresses.
+// String names the topology and its addresses, without a password.
 func (r *Redis) String() string {
 	return string(r.cfg.Kind) + " " + strings.Join(r.cfg.Addrs, ",")
 }

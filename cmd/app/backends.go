@@ -81,12 +81,14 @@ func listed(names []string) string {
 	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
+func (c *serveCommand) redisConfig(access topology.Access) topology.Config {
+	return topology.Config{Kind: topology.Kind(c.Topology), Addrs: c.Redis, SentinelMaster: c.SentinelMaster, Access: access}
+}
+
 // serverConfigs returns how to reach each kind of server, as the flags say.
 func (c *serveCommand) serverConfigs(access topology.Access) map[string]topology.Config {
 	all := map[string]topology.Config{
-		versions.NameRedis: {
-			Kind: topology.Kind(c.Topology), Addrs: c.Redis, SentinelMaster: c.SentinelMaster, Access: access,
-		},
+		versions.NameRedis:    c.redisConfig(access),
 		versions.NameRedLock:  {Addrs: c.Redlock, Access: access},
 		versions.NameDatabase: {Addrs: []string{c.Database}},
 	}

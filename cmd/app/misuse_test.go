@@ -14,6 +14,15 @@ var misuse = map[string]string{
 	"sreve":       "sreve|serve",
 	"serve extra": "extra",
 
+	"serve --redis redis://u:hush@nonsense:port":                       "--redis|address 1 of 1|redis://USER:PASSWORD@HOST:PORT|%XX",
+	"serve --redis hush@a:1":                                           "--redis|redis://USER:PASSWORD@HOST:PORT",
+	"serve --redis redis://:hush@a:1,redis://b:2 --topology cluster":   "--redis|address 2 of 2|user or password",
+	"serve --redis redis://:hush@a:1,rediss://a:1 --topology sentinel": "--redis|user or password",
+	"serve --redlock rediss://u:hush@a:1?max_retries=1,b:2,c:3":        "--redlock|address 1 of 3|skip_verify",
+	"serve --redlock rediss://u:hush@a:1,redis://a:1,c:3":              "--redlock|a:1|once",
+	"serve --redis redis://:hush@a:1 --redlock rediss://a:1,b:2,c:3":   "--redlock|a:1|--redis",
+	"serve --redis-user hush":                                          "--redis-user needs --redis-password",
+
 	"serve --lisen x":                                         "--lisen|did you mean|--listen",
 	"serve --topology ring":                                   "--topology|ring|single|cluster",
 	"serve --listen":                                          "--listen|expected string value",

@@ -33,11 +33,12 @@ type serveCommand struct {
 	Listen         string        `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Address to listen on; port 0 picks a free port. The default is reachable from this machine only."`
 	Instance       string        `placeholder:"NAME" help:"Name of this instance in every response (default: its port, as in the article)."`
 	Topology       string        `default:"single" enum:"single,master-slave,sentinel,cluster" placeholder:"KIND" help:"Redis topology: ${enum}."`
-	Redis          []string      `default:"127.0.0.1:6379" placeholder:"HOST:PORT" help:"Redis addresses: the server (single), all nodes in any order (master-slave), the sentinels (sentinel), or some of the nodes (cluster)."`
+	Redis          []string      `default:"127.0.0.1:6379" placeholder:"HOST:PORT" help:"Redis addresses: the server (single), all nodes in any order (master-slave), the sentinels (sentinel), or some of the nodes (cluster). Or URLs: redis://USER:PASSWORD@HOST:PORT, and rediss:// for TLS."`
 	SentinelMaster string        `default:"lab" placeholder:"NAME" help:"Name of the master that the sentinels monitor."`
-	RedisPassword  string        `placeholder:"SECRET" help:"Password of all Redis servers (default: none)."`
+	RedisUser      string        `placeholder:"NAME" help:"User of all Redis servers whose URL has none (default: the user called default)."`
+	RedisPassword  string        `placeholder:"SECRET" help:"Password of all Redis servers whose URL has none. Sentinels do not get it: their URLs have theirs (default: none)."`
 	AddrMap        []string      `placeholder:"FROM=TO" help:"Addresses to dial instead of those that Redis announces, such as 10.66.6.0/24=127.0.0.1 to reach containers from their host (default: as announced)."`
-	Redlock        []string      `placeholder:"HOST:PORT" help:"Addresses of the independent RedLock nodes, at least three; article A4 uses five. Required for v4 (default: none)."`
+	Redlock        []string      `placeholder:"HOST:PORT" help:"Addresses or URLs of the independent RedLock nodes, at least three; article A4 uses five. Required for v4 (default: none)."`
 	Database       string        `default:"sqlite:locklab.db" placeholder:"sqlite:PATH|mysql:DSN" help:"Database for the orders and for the locks of v5. A DSN is user:password@tcp(host:port)/name."`
 	Addresses      addressFlags  `embed:""`
 	Backends       bool          `default:"true" negatable:"" help:"Use ${backendFlags}; --no-backends ignores them and leaves out ${backendVersions}."`
@@ -65,7 +66,7 @@ const (
 func (c *serveCommand) validate() error {
 	return cmp.Or(
 		validateAddress("--listen", c.Listen), validateRange("--instance length", len(c.Instance), 0, 64),
-		validateAddresses("--redis", c.Redis), c.validateTopology(), c.validateRedlock(), c.validateDatabase(),
+		c.validateRedis(), c.validateTopology(), c.validateRedlock(), c.validateDatabase(),
 		c.Addresses.validate(),
 		validateRange("--lease", c.Lease, minLease, maxDuration), c.validateTimeout("--request", c.Request),
 		c.validateTimeout("--node-timeout", c.NodeTimeout), validateRange("--wait", c.Wait, time.Millisecond, maxDuration),
@@ -82,6 +83,13 @@ func (c *serveCommand) validateTimeout(flag string, timeout time.Duration) error
 		return usageErrorf("%s is %s; must be shorter than two thirds of --lease, which is %s", flag, timeout, c.Lease)
 	}
 	return nil
+}
+
+func (c *serveCommand) validateRedis() error {
+	if c.RedisUser != "" && c.RedisPassword == "" {
+		return usageErrorf("--redis-user needs --redis-password")
+	}
+	return validateServers("--redis", c.redisConfig(topology.Access{User: c.RedisUser, Password: c.RedisPassword}))
 }
 
 func (c *serveCommand) validateTopology() error {
@@ -105,14 +113,19 @@ func (c *serveCommand) validateRedlock() error {
 		return usageErrorf("--redlock has %d addresses; needs at least 3 so that a majority survives the loss of one; articles A2 and A4 use 5",
 			len(c.Redlock))
 	}
-	for _, a := range c.Redlock {
-		for _, b := range c.Redis {
+	if err := validateServers("--redlock", topology.Config{Addrs: c.Redlock}); err != nil {
+		return err
+	}
+	nodes, _ := topology.Config{Addrs: c.Redlock}.HostPorts()
+	others, _ := topology.Config{Addrs: c.Redis}.HostPorts()
+	for _, a := range nodes {
+		for _, b := range others {
 			if sameServer(a, b) {
 				return usageErrorf("--redlock has %s, which is also in --redis as %s; RedLock needs separate servers", a, b)
 			}
 		}
 	}
-	return validateAddresses("--redlock", c.Redlock)
+	return nil
 }
 
 // sameServer reports whether two addresses are the same, as localhost:1 and 127.0.0.1:1 are. It resolves no names.
@@ -136,6 +149,15 @@ func (c *serveCommand) newLogger(w io.Writer) *slog.Logger {
 		return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))
 	}
 	return slog.New(tint.NewTextHandler(w, &tint.Options{Level: level, TimeFormat: "15:04:05.000", NoColor: !wantsColour(w)}))
+}
+
+// validateServers checks addresses and URLs of Redis servers. No error has a password.
+func validateServers(flag string, cfg topology.Config) error {
+	addrs, err := cfg.HostPorts()
+	if err != nil {
+		return usageErrorf("%s: %w", flag, err)
+	}
+	return validateAddresses(flag, addrs)
 }
 
 // validateAddresses rejects malformed addresses and duplicates. Article A2 passes one RedLock node twice, so its three addresses are only
@@ -243,7 +265,7 @@ func (c *serveCommand) open(ctx context.Context) (*parts, error) {
 	if err != nil {
 		return p, err
 	}
-	p.access = topology.Access{Password: c.RedisPassword, Map: addrMap}
+	p.access = topology.Access{User: c.RedisUser, Password: c.RedisPassword, Map: addrMap}
 	if err := p.connect(ctx, c); err != nil {
 		return p, err
 	}
