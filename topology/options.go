@@ -135,5 +135,6 @@ func refusedFor(err error) string {
 
 // refused reports whether a server refused the password: it will do so again.
 func refused(err error) bool {
-	return redis.HasErrorPrefix(err, "WRONGPASS") || redis.HasErrorPrefix(err, "NOAUTH") || errors.Is(err, rpctypes.ErrUserEmpty)
+	return redis.HasErrorPrefix(err, "WRONGPASS") || redis.HasErrorPrefix(err, "NOAUTH") || errors.Is(err, rpctypes.ErrUserEmpty) ||
+		redis.HasErrorPrefix(err, "AUTH <password> called without") // the user "default" is off, and no other is named
 }

@@ -118,6 +118,8 @@ func (a Access) mistake(err error) string {
 		return " (a server that wants TLS ends the connection: its URL is rediss://)"
 	case a.tls != nil && errors.Is(err, context.DeadlineExceeded):
 		return " (a server without TLS gives no answer to rediss://)"
+	case a.tls != nil && replyLost(err):
+		return " (a server that wants a certificate of the client ends the connection: give it tls-auth-clients no)"
 	}
 	return ""
 }

@@ -17,10 +17,10 @@ import (
 	"locklab/topology"
 )
 
-// encrypted are servers of Redis with TLS, whose certificate is for "redis.test" only. This process trusts it. The users of their ACL are
-// alice and watcher.
+// encrypted are servers of Redis with TLS. Their certificate is for "redis.test", and for no IP address; this process trusts it. The users of
+// their ACL are alice and watcher.
 type encrypted struct {
-	node, cluster         *servers.Node // for the test, without TLS
+	node, other, cluster  *servers.Node // for the test, without TLS
 	single, replica       string        // ports of TLS
 	sentinel, clusterPort string
 
@@ -40,8 +40,7 @@ const (
 
 func startEncrypted(t *testing.T) (e encrypted) {
 	testenv.Needs(t, testenv.RedisServer)
-	cert, key := testenv.Certificate(t, "redis.test")
-	t.Setenv("SSL_CERT_FILE", cert)
+	cert, key := testenv.Certificate(t)
 	s, ctx := testenv.Stack(t), testenv.Context(t)
 	start := func(name string, settings ...string) (*servers.Node, string) {
 		t.Helper()
@@ -56,7 +55,7 @@ func startEncrypted(t *testing.T) (e encrypted) {
 	}
 	user := slices.Concat([]string{"--user", "alice", "on", ">" + password}, strings.Fields(rights))
 	e.node, e.single = start("master", user...)
-	_, e.replica = start("replica", append(user, "--replicaof", "127.0.0.1 "+portOf(e.node.Addr))...)
+	e.other, e.replica = start("replica", append(user, "--replicaof", "127.0.0.1 "+portOf(e.node.Addr))...)
 	watcher, sentinelPort := start("sentinel", slices.Concat([]string{"--user", "watcher", "on", ">hush"}, strings.Fields(sentinelRights),
 		[]string{"--sentinel", "monitor", "lab", "127.0.0.1", portOf(e.node.Addr), "1"})...)
 	e.sentinel = sentinelPort
@@ -107,20 +106,23 @@ func TestURLs(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer independent.Close()
-	err = e.cluster.WithClient(func(c *redis.Client) error {
-		preferred := c.ConfigSet(t.Context(), "cluster-preferred-endpoint-type", "hostname").Err()
-		return errors.Join(preferred, c.ConfigSet(t.Context(), "cluster-announce-hostname", "other.test").Err())
-	})
+	err = errors.Join(
+		e.cluster.Configure(t.Context(), "cluster-preferred-endpoint-type", "hostname"),
+		e.cluster.Configure(t.Context(), "cluster-announce-hostname", "other.test"),
+		e.other.Configure(t.Context(), "tls-auth-clients", "yes"),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct{ url, kind, says string }{
 		"another name":       {aliceByIP + e.single, "single", "the certificate is not accepted"},
-		"an announced name":  {alice + e.clusterPort, "cluster", "certificate is valid for redis.test, not other.test"},
+		"an announced name":  {alice + e.clusterPort, "cluster", "redis.test, not other.test"},
 		"no TLS":             {strings.Replace(alice, "rediss", "redis", 1) + e.single, "single", "a server that wants TLS ends the connection"},
 		"TLS where none is":  {alice + portOf(e.cluster.Addr), "single", "a server without TLS gives no answer"},
 		"password":           {strings.Replace(alice, "alice", "bob", 1) + e.single, "single", "the password is wrong or missing: WRONGPASS"},
 		"of the sentinels":   {strings.Replace(sentinels, "watcher", "bob", 1) + e.sentinel, "sentinel", "the password of the sentinels"},
+		"no certificate":     {alice + e.replica, "single", "give it tls-auth-clients no"},
+		"no user":            {strings.Replace(sentinels, "watcher", "", 1) + e.sentinel, "sentinel", "the password of the sentinels"},
 		"none for sentinels": {"rediss://redis.test:" + e.sentinel, "sentinel", "the password of the sentinels"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -159,10 +161,19 @@ func testEncrypted(t *testing.T, e encrypted, cfg topology.Config) {
 	if dialled := r.Master.PoolStats().Misses - before; dialled != 0 {
 		t.Errorf("20 commands one after another opened %d connections", dialled)
 	}
+	killed := int64(0)
 	for _, node := range []*servers.Node{e.node, e.cluster} {
-		if err := node.WithClient(func(c *redis.Client) error { return c.ClientKillByFilter(ctx, "USER", "alice").Err() }); err != nil {
+		err := node.WithClient(func(c *redis.Client) error {
+			n, err := c.ClientKillByFilter(ctx, "USER", "alice").Result()
+			killed += n
+			return err
+		})
+		if err != nil {
 			t.Fatal(err)
 		}
+	}
+	if killed == 0 {
+		t.Error("no connection is one of the user alice")
 	}
 	send()
 }

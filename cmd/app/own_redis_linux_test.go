@@ -16,8 +16,7 @@ import (
 // ownRedis starts a server with TLS and a private CA. It has a user lab with the rights of docs/cli.md, and poor, who may do nothing.
 func ownRedis(t *testing.T) (node *servers.Node, tlsPort string) {
 	t.Helper()
-	cert, key := testenv.Certificate(t, "localhost")
-	t.Setenv("SSL_CERT_FILE", cert)
+	cert, key := testenv.Certificate(t)
 	_, tlsPort, _ = strings.Cut(testenv.FreeAddr(t), ":")
 	node, err := testenv.Stack(t).Redis(testenv.Context(t), "redis", true, "--user", "poor", "on", ">hush", "--tls-port", tlsPort,
 		"--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", cert, "--tls-auth-clients", "no")
@@ -52,21 +51,25 @@ func TestOwnRedis(t *testing.T) {
 	}
 	views.Wait()
 	for path, want := range map[string]string{
-		"/pview": `"value":30`, "/c1/items/1": "", "/readyz": `"unknown":[]`, "/healthz": "ok", "/": "v3", "/metrics": "v3",
+		"/pview": `"value":30`, "/c1/items/1": "", "/readyz": `"ready":true`, "/healthz": "ok", "/": "v3", "/metrics": "v3",
 	} {
 		status, _, body := ask(t, http.MethodGet, instance.URL+path)
-		if status >= http.StatusInternalServerError || !strings.Contains(body, want) || strings.Contains(body, "hush") {
+		refused := status >= http.StatusInternalServerError || strings.Contains(body, "NOPERM")
+		if refused || !strings.Contains(body, want) || strings.Contains(body, "hush") {
 			t.Errorf("%s: %d %s", path, status, body)
 		}
 	}
 	if log := instance.Log(); strings.Contains(log, "hush") || !strings.Contains(log, "single localhost:"+port) {
 		t.Error(log)
 	}
-	for url, says := range map[string]string{
-		"redis://lab:hush@" + node.Addr:  "the password is wrong or missing: WRONGPASS",
-		"redis://poor:hush@" + node.Addr: "the user lacks a permission: NOPERM this user has no permissions to run the 'ping' command",
+	const noPing = "the user lacks a permission: NOPERM this user has no permissions to run the 'ping' command"
+	for flags, says := range map[string]string{
+		"--redis=redis://lab:hush@" + node.Addr:                                "the password is wrong or missing: WRONGPASS",
+		"--redis=redis://poor:hush@" + node.Addr:                               noPing,
+		"--redis-user=poor --redis-password=hush --redis=redis://" + node.Addr: noPing,
 	} {
-		got := app(testenv.Context(t), "serve", "--listen=127.0.0.1:0", "--database="+testenv.Stack(t).SQLite(), "--redis="+url)
+		args := []string{"serve", "--listen=127.0.0.1:0", "--database=" + testenv.Stack(t).SQLite()}
+		got := app(testenv.Context(t), append(args, strings.Fields(flags)...)...)
 		wantSentence(t, got, exitUnavailable, "--redis", "single "+node.Addr, says)
 		if strings.Contains(got.err, "hush") {
 			t.Errorf("the error has a password: %s", got.err)
