@@ -122,7 +122,7 @@ func refusedFor(err error) string {
 	var certificate *tls.CertificateVerificationError
 	switch {
 	case refused(err) && strings.Contains(err.Error(), "all sentinels"):
-		return "the password of the sentinels is wrong or missing; it belongs into their URLs"
+		return "the password of the sentinels is wrong or missing; it belongs in their URLs"
 	case refused(err):
 		return "the password is wrong or missing"
 	case redis.HasErrorPrefix(err, "NOPERM"):

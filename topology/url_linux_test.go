@@ -17,8 +17,8 @@ import (
 	"locklab/topology"
 )
 
-// encrypted are servers of Redis with TLS. Their certificate is for "redis.test", and for no IP address; this process trusts it. The users of
-// their ACL are alice and watcher.
+// encrypted are servers of Redis with TLS. Their certificate is for "redis.test", and for no IP address; this process trusts it. The users
+// of their ACL are alice and watcher.
 type encrypted struct {
 	node, other, cluster  *servers.Node // for the test, without TLS
 	single, replica       string        // ports of TLS
