@@ -34,7 +34,8 @@ const password, alice, sentinels = "p/w#1", "rediss://alice:p%2Fw%231@redis.test
 
 // What docs/cli.md says that users need.
 const (
-	rights         = "~* &* +@read +@write +@scripting +@pubsub +@transaction +time +ping +select +role +readonly +command +cluster|slots +cluster|myid"
+	rights = "~* &* +@read +@write +@scripting +@pubsub +@transaction +time +ping +select +role +readonly +command " +
+		"+cluster|slots +cluster|myid"
 	sentinelRights = "&* +ping +subscribe +sentinel|get-master-addr-by-name +sentinel|sentinels +sentinel|replicas"
 )
 
