@@ -66,7 +66,8 @@ func TestTheLivePageShowsAFailover(t *testing.T) {
 	if n := chrome.Ask[int](b, `document.querySelectorAll(".rates .failed:not(.lost)").length`); n == 0 {
 		t.Error("the plot has no failed request")
 	}
-	eventually("the picture has the failover", `/master\s+ended.*replica-.[^a-z]*master · runs/s.test(document.querySelector(".servers").textContent)
+	eventually("the picture has the failover", `
+		/master\s+ended.*replica-.[^a-z]*master · runs/s.test(document.querySelector(".servers").textContent)
 		&& (document.querySelector(".servers").textContent.match(/names the master: replica-/g) || []).length === 3`)
 	b.Shoot("failover-1280")
 	press("[form=stop-load]")
