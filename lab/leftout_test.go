@@ -59,3 +59,21 @@ func TestAVariantForARealServerIsLeftOutWithMiniredis(t *testing.T) {
 		}
 	}
 }
+
+// What many variants lack is said once, with how many of each experiment lack it.
+func TestAReasonThatVariantsShareIsSaidOnce(t *testing.T) {
+	const etcd, slow = "needs etcd", "is slow"
+	j := func(id string, reasons ...string) (j Judgement) {
+		j.Experiment = id
+		for _, why := range reasons {
+			j.Variants = append(j.Variants, VariantJudgement{LeftOut: why})
+		}
+		return j
+	}
+	first, second := j("L98", "", etcd, slow, etcd), j("L99", "", etcd)
+	got := strings.Join(VariantsLeftOut(first, second, j("L97", "", "")), "\n")
+	const want = "2 of 4 variants of L98, 1 of 2 variants of L99: each needs etcd\n1 of 4 variants of L98: each is slow"
+	if ran, all := first.Ran(); got != want || ran != 1 || all != 4 {
+		t.Errorf("%s; %d of %d ran", got, ran, all)
+	}
+}

@@ -101,15 +101,7 @@ func requirePrograms(chosen []lab.Experiment) error {
 		return nil
 	}
 	here := lab.Here()
-	missing := here.Obstacles(chosen)
-	for _, e := range chosen {
-		for _, v := range e.Variants {
-			if why := here.LeavesOut(v); why != "" {
-				missing = append(missing, fmt.Sprintf("%s, %s %s", e.ID, v.Name, why))
-			}
-		}
-	}
-	if len(missing) > 0 {
+	if missing := append(here.Obstacles(chosen), here.WouldLeaveOut(chosen...)...); len(missing) > 0 {
 		return unavailable(fmt.Errorf("LAB_REQUIRE=all requires every program: %s", strings.Join(missing, "; ")))
 	}
 	return nil

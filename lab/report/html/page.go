@@ -49,6 +49,9 @@ func (r run) Address() string {
 	return "#" + r.Experiment.ID
 }
 
+// LeftOut has a sentence for each reason why variants did not run.
+func (r run) LeftOut() []string { return lab.VariantsLeftOut(r.Judgement) }
+
 type variant struct {
 	lab.VariantJudgement
 	Verdict verdict

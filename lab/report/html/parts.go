@@ -32,7 +32,9 @@ func Drawing(w io.Writer, events []history.Event, found *history.Violation) erro
 
 // Outcome writes the verdict of a run.
 func Outcome(w io.Writer, run lab.Saved) error {
-	return pages.ExecuteTemplate(w, "outcome", map[string]any{"Verdict": verdictOf(run.Judgement.Verdict), "Why": run.Judgement.Why})
+	return pages.ExecuteTemplate(w, "outcome", map[string]any{
+		"Verdict": verdictOf(run.Judgement.Verdict), "Why": run.Judgement.Why, "LeftOut": lab.VariantsLeftOut(run.Judgement),
+	})
 }
 
 // Verdicts writes what each variant of a run showed, folded apart from the few that say most.

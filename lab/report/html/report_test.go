@@ -217,6 +217,21 @@ func TestNothingRecorded(t *testing.T) {
 	lacks(t, page, "<figure")
 }
 
+// A variant that did not run has a sentence at the verdict, and no section.
+func TestVariantsThatAreLeftOut(t *testing.T) {
+	e := made(history.Counter)
+	for i := range e.Record.Variants {
+		e.Record.Variants[i].LeftOut = "needs etcd"
+	}
+	e.Judgement = lab.Judgement{Experiment: e.Experiment.ID, Verdict: lab.AsExpected}
+	for _, v := range e.Experiment.Variants {
+		e.Judgement.Variants = append(e.Judgement.Variants, lab.VariantJudgement{Name: v.Name, LeftOut: "needs etcd", Why: "left out: it needs etcd"})
+	}
+	page := render(t, e)
+	wants(t, page, "Left out: 2 of 2 variants of ", ": each needs etcd")
+	lacks(t, page, "it needs etcd", `data-variant=`)
+}
+
 // Of hundreds of events some are drawn, and the page says how many.
 func TestHundredsOfEvents(t *testing.T) {
 	wants(t, render(t, made(history.Counter, views(666, 19)...)), "80 of 1333 events are drawn")

@@ -39,6 +39,7 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	},
 	"runnable":   func(text string) string { return strings.ReplaceAll(text, "`app ", "`go run ./cmd/app ") },
 	"number":     lab.Number,
+	"leftOut":    func(j lab.Judgement) []string { return lab.VariantsLeftOut(j) },
 	"paragraphs": lab.Paragraphs,
 	"seconds":    func(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) },
 	"sentence": func(p lab.Pace) string {

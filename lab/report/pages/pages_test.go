@@ -121,7 +121,7 @@ func TestPagesOfPartOfARun(t *testing.T) {
 	s.Experiment, void.Experiment, void.Record.Experiment, void.Judgement.Verdict = e, unexpected, unexpected.ID, lab.Unexpected
 	made := generate(t.Context(), t, []lab.Experiment{e, unsaved, unexpected}, s, void)
 	page := string(made[PageOf(e.ID)])
-	wantIn(t, page, "| DEL | violation | SET NX PX | left out |  | |\n")
+	wantIn(t, page, "| DEL | violation | SET NX PX | left out |  | |\n", "Left out: 1 of 2 variants of "+e.ID+": each needs etcd.")
 	if strings.Contains(page, "machine needed") || strings.Contains(page, "as fast as") {
 		t.Error("a quiet machine is mentioned")
 	}

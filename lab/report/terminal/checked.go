@@ -45,7 +45,10 @@ func Checked(r *check.Result, screen Screen) string {
 	if len(reasons) > 0 {
 		parts = append(parts, screen.Fit(strings.Join(reasons, "\n"), 0))
 	}
-	parts = append(parts, screen.Fit(fmt.Sprintf("Verdict: %s. %s\n", Verdict(r.Verdict, colour), meaning), 0))
+	for _, sentence := range variantsLeftOut(r.Runs) {
+		parts = append(parts, "Left out: "+screen.Fit(sentence, 10))
+	}
+	parts = append(parts, screen.Fit(fmt.Sprintf("Verdict: %s%s. %s\n", Verdict(r.Verdict, colour), ranOf(r.Runs), meaning), 0))
 	return strings.Join(parts, "\n\n")
 }
 

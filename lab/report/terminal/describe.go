@@ -59,10 +59,8 @@ func (d *description) part(headline, words string) {
 
 // run prints the commands that run the experiment, and what they need.
 func (d *description) run(e lab.Experiment, program string) {
-	for _, v := range e.Variants {
-		if why := lab.Here().LeavesOut(v); why != "" {
-			fmt.Fprintf(d, "\n%s\n", d.screen.Wrap(fmt.Sprintf("%s, %s: left out: it %s", e.ID, v.Name, why), 0))
-		}
+	for _, sentence := range lab.Here().WouldLeaveOut(e) {
+		fmt.Fprintf(d, "\n%s\n", d.screen.Wrap("Left out here: "+sentence, 0))
 	}
 	needs := e.Needed()
 	if some := e.Optional(); some != "" {

@@ -24,9 +24,6 @@ func Results(r *lab.Results, screen Screen) string {
 	} else if len(r.Runs) == 1 {
 		b.WriteString(measurements(r.Runs[0].Record, screen))
 	}
-	for _, sentence := range r.LeftOut {
-		fmt.Fprintf(&b, "Left out: %s\n\n", screen.Fit(sentence, 10))
-	}
 	for _, run := range r.Runs {
 		if run.Dir != "" && run.NotSaved == "" {
 			fmt.Fprintf(&b, "Saved:   %s\n", run.Dir)
@@ -39,9 +36,37 @@ func Results(r *lab.Results, screen Screen) string {
 	if r.Pace > 1 {
 		fmt.Fprintf(&b, "Pace:    %s\n", screen.Fit(r.Pace.String(), 9))
 	}
-	verdict := fmt.Sprintf("%s (%.1f s, Redis: %s). %s", Verdict(r.Verdict, colour), r.Took, r.Redis, meaning)
+	for _, sentence := range slices.Concat(r.LeftOut, variantsLeftOut(r.Runs)) {
+		fmt.Fprintf(&b, "Left out: %s\n", screen.Fit(sentence, 10))
+	}
+	verdict := fmt.Sprintf("%s%s (%.1f s, Redis: %s). %s", Verdict(r.Verdict, colour), ranOf(r.Runs), r.Took, r.Redis, meaning)
 	fmt.Fprintf(&b, "Verdict: %s\n", screen.Fit(verdict, 9))
 	return b.String()
+}
+
+// variantsLeftOut says which variants did not run, and why: a sentence for each reason.
+func variantsLeftOut(runs []lab.Result) (sentences []string) {
+	all := make([]lab.Judgement, len(runs))
+	for i, run := range runs {
+		all[i] = run.Judgement
+	}
+	for _, sentence := range lab.VariantsLeftOut(all...) {
+		sentences = append(sentences, lab.OneLine(sentence)) // a saved run may be of anybody
+	}
+	return sentences
+}
+
+// ranOf says beside a verdict how many variants it is about, where some were left out.
+func ranOf(runs []lab.Result) string {
+	ran, all := 0, 0
+	for _, run := range runs {
+		r, n := run.Judgement.Ran()
+		ran, all = ran+r, all+n
+	}
+	if ran == all {
+		return ""
+	}
+	return fmt.Sprintf(", %d of %d variants ran", ran, all)
 }
 
 // measurements is what a run measured, as a table; empty: nothing.
@@ -101,10 +126,6 @@ func evidence(runs []lab.Result, screen Screen) string {
 			b.WriteString(screen.Fit(fmt.Sprintf("%s: %s: %s\n", name, Verdict(j.Verdict, screen.Colour), lab.OneLine(j.Why)), 0))
 		}
 		for _, v := range run.Judgement.Variants {
-			if v.LeftOut != "" {
-				left := fmt.Sprintf("%s, %s: left out: it %s\n", name, lab.Printable(v.Name), lab.OneLine(v.LeftOut))
-				b.WriteString(screen.Fit(left, 0))
-			}
 			if v.Violation == nil || len(runs) > 1 && run.Judgement.Verdict == lab.AsExpected {
 				continue
 			}

@@ -15,21 +15,24 @@ import (
 
 // A reader is told what is missing, how slow the machine is, and why a variant was left out.
 func TestResultsSayWhatIsMissing(t *testing.T) {
-	left := lab.VariantJudgement{Name: "cache", LeftOut: "needs memcached"}
+	left := []lab.VariantJudgement{{Name: "control"}, {Name: "cache", LeftOut: "needs memcached"}, {Name: "two", LeftOut: "needs memcached"}}
 	r := &lab.Results{
 		Pace: 2.5, LeftOut: []string{"D98 needs mariadbd"},
 		Runs: []lab.Result{{Saved: lab.Saved{Dir: "lost", Judgement: lab.Judgement{
-			Experiment: "L99-left", Variants: []lab.VariantJudgement{left},
+			Experiment: "L99-left", Variants: left,
 		}}, NotSaved: "the disk is full"}, {Saved: lab.Saved{Dir: "kept"}}},
 	}
 	text := Results(r, Screen{})
 	for _, says := range []string{
-		"Left out: D98 needs mariadbd\n", "2.5 times slower than a quiet one", "L99-left, cache: left out: it needs memcached\n",
-		"Saved:   kept\n",
+		"Left out: D98 needs mariadbd\n", "2.5 times slower than a quiet one",
+		"Left out: 2 of 3 variants of L99-left: each needs memcached\nVerdict: inconclusive, 1 of 3 variants ran (", "Saved:   kept\n",
 	} {
 		if !strings.Contains(text, says) {
 			t.Errorf("no %q in\n%s", says, text)
 		}
+	}
+	if n := strings.Count(text, "needs memcached"); n != 1 {
+		t.Errorf("a reason that two variants share is said %d times", n)
 	}
 	if strings.Contains(text, "Saved:   lost") {
 		t.Error("a run that is not saved has a folder")
