@@ -91,16 +91,17 @@ func (p *Program) Kill() {
 	owner := p.holds
 	p.ending = true
 	p.mu.Unlock()
-	kill(p.Trial, history.Event{Timeline: p.Name, Owner: owner}, p.running)
+	KillProcess(p.Trial, history.Event{Timeline: p.Name, Owner: owner}, p.running)
 }
 
-// kill ends a process. e has its timeline, and the owner of its lock.
-func kill(t *lab.Trial, e history.Event, running *servers.Dialogue) {
+// KillProcess ends a process immediately. e has its timeline, and the owner of its lock. Its death is recorded before, so it stands before
+// all that others do because of it; the proof comes later.
+func KillProcess(t *lab.Trial, e history.Event, running *servers.Dialogue) {
+	e.Kind, e.Text = history.Die, fmt.Sprintf("process %d is killed", running.PID())
+	t.Record(e)
 	running.Kill()
 	proof, err := running.Ended()
 	t.Must(err)
-	e.Kind, e.Text = history.Die, fmt.Sprintf("process %d was killed", running.PID())
-	t.Record(e)
 	t.Fault(e.Timeline, "killed", proof)
 }
 

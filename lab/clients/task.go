@@ -117,4 +117,4 @@ func (p *Process) Finish(ctx context.Context) {
 }
 
 // Kill ends the process immediately.
-func (p *Process) Kill() { kill(p.t, history.Event{Timeline: p.name}, p.running) }
+func (p *Process) Kill() { KillProcess(p.t, history.Event{Timeline: p.name}, p.running) }

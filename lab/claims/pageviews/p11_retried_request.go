@@ -23,22 +23,33 @@ var P11 = Experiments.Add(lab.Experiment{
 	Articles: lab.Articles{"A4"},
 	Claim: `
 		Behind nginx as A4 configures it a page view by GET counts twice, although v3's lock works, when an instance has counted and
-		does not answer; by POST, or with proxy_next_upstream off, it does not.`,
+		does not answer. By POST, or with proxy_next_upstream off, it does not: the client gets an error, and does not know whether its
+		view has counted.`,
 	Level:    lab.Medium,
 	Schedule: lab.Schedule{Needs: []lab.Need{lab.RedisServer, lab.Nginx}, Takes: 16 * time.Second},
 	Check:    countedTwice,
 	Variants: []lab.Variant{
-		{Name: "GET, not sent again", Fault: true, Run: oneView(http.MethodGet, stall, nextUpstreamOff)},
-		{Name: "POST, as printed", Fault: true, Run: oneView(http.MethodPost, stall)},
-		{Name: "GET, as printed: stalled", Expect: lab.Sometimes, Fault: true, Run: oneView(http.MethodGet, stall)},
+		{Name: "GET, not sent again, shorter timeout", Fault: true, Run: oneView(http.MethodGet, stall, shorterTimeout, nextUpstreamOff)},
+		{Name: "POST, as printed but a shorter timeout: stalled", Fault: true, Run: oneView(http.MethodPost, stall, shorterTimeout)},
+		{
+			Name: "GET, as printed but a shorter timeout: stalled", Expect: lab.Sometimes, Fault: true,
+			Run: oneView(http.MethodGet, stall, shorterTimeout),
+		},
 		{Name: "GET, as printed: killed", Expect: lab.Sometimes, Fault: true, Run: oneView(http.MethodGet, kill)},
-		{Name: "666 by GET, not sent again", Fault: true, Trials: 1, Run: manyViews(nextUpstreamOff)},
-		{Name: "666 by GET, as printed", Expect: lab.Sometimes, Fault: true, Trials: 1, Run: manyViews()},
+		{
+			Name: "666 by GET, not sent again, shorter timeout", Fault: true, Trials: 1,
+			Run: manyViews(shorterTimeout, nextUpstreamOff),
+		},
+		{
+			Name: "666 by GET, as printed but a shorter timeout", Expect: lab.Sometimes, Fault: true, Trials: 1,
+			Run: manyViews(shorterTimeout),
+		},
 	},
 })
 
 const (
 	nextUpstreamOff = "proxy_next_upstream off" // as in deploy/nginx.conf
+	shorterTimeout  = "proxy_read_timeout"      // of readTimeout, scaled
 
 	// readTimeout is nginx's wait for an answer. It is 60 s by default, twice as long as the lease of Redisson's lock. Both are shorter here,
 	// and it is still twice as long.
@@ -91,7 +102,10 @@ func startRetried(ctx context.Context, t *lab.Trial, holds bool, settings []stri
 	x := &retried{Trial: t}
 	of := services.ViewService{Lease: timeout / 2, Wait: t.Scaled(time.Minute), Tokens: true, Reports: true, Holds: holds}
 	x.instances, x.redis = of.StartTwo(ctx, t)
-	settings = append([]string{fmt.Sprintf("proxy_read_timeout %dms", timeout.Milliseconds())}, settings...)
+	settings = slices.Clone(settings)
+	if i := slices.Index(settings, shorterTimeout); i >= 0 {
+		settings[i] += fmt.Sprintf(" %dms", timeout.Milliseconds())
+	}
 	var err error
 	x.nginx, err = t.Stack.Nginx(ctx, []*servers.Instance{x.instances[0].Instance, x.instances[1].Instance}, settings...)
 	t.Must(err)
@@ -173,11 +187,8 @@ func stall(t *lab.Trial, i *services.ViewProcess) func() bool {
 	}
 }
 
-func kill(t *lab.Trial, i *services.ViewProcess) func() bool {
+func kill(_ *lab.Trial, i *services.ViewProcess) func() bool {
 	i.Kill()
-	proof, err := i.Ended()
-	t.Must(err)
-	t.Fault(i.Name, "is killed", proof)
 	return func() bool { return false }
 }
 

@@ -1,8 +1,11 @@
 package pageviews
 
 import (
+	"net/http"
+	"slices"
 	"testing"
 
+	"locklab/lab"
 	"locklab/lab/history"
 	"locklab/lab/testenv"
 	"locklab/lab/trialtest"
@@ -26,6 +29,23 @@ func TestCountedTwice(t *testing.T) {
 	} {
 		if found := countedTwice(c.events); len(found) != c.found {
 			t.Errorf("%s: found %+v", c.name, found)
+		}
+	}
+}
+
+// The death of an instance stands before what nginx does because of it, so a reader sees why the view is sent again.
+func TestADeathStandsBeforeItsEffect(t *testing.T) {
+	testenv.Needs(t, testenv.RedisServer)
+	testenv.Needs(t, testenv.Nginx)
+	killed := lab.Variant{Name: "killed", Run: oneView(http.MethodGet, kill)}
+	for range 5 {
+		events := lab.Run(testenv.Context(t), lab.Experiment{Variants: []lab.Variant{killed}}, lab.Options{Trials: 1, Real: true}).Record.Events
+		found := countedTwice(events)
+		if len(found) == 0 {
+			t.Fatalf("nothing counted twice: %v", events)
+		}
+		if !slices.ContainsFunc(history.Explain(events, found[0]), func(e history.Event) bool { return e.Kind == history.Die }) {
+			t.Errorf("nobody dies in\n%v", history.Timelines(history.Explain(events, found[0])))
 		}
 	}
 }

@@ -223,6 +223,9 @@ func (p *ViewProcess) Answer() {
 	p.t.Must(err)
 }
 
+// Kill ends the process immediately, whatever it does.
+func (p *ViewProcess) Kill() { clients.KillProcess(p.t, history.Event{Timeline: p.Name}, p.running) }
+
 // Finish waits until the process has answered the requests that it has, and has ended.
 func (p *ViewProcess) Finish() {
 	p.t.Must(p.running.In.Close())
