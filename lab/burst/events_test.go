@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"locklab/lab/history"
 )
@@ -54,6 +55,32 @@ func TestViewsAreAHistory(t *testing.T) {
 		if e.Key != CounterKey {
 			t.Errorf("%s is about %q", e, e.Key)
 		}
+	}
+}
+
+// Where an instance tells its steps, they stand in the place of its answer, at their own times.
+func TestStepsOfViewsAreAHistory(t *testing.T) {
+	views := Views{Began: time.UnixMicro(1_000_000)}
+	const body = `{"instance":%q,"value":%d,"fence":%d,"steps":[{"kind":"grant","key":"lock","at_us":%[4]d0},` +
+		`{"kind":"read","key":"pview","value":0,"text":"from a replica","at_us":%[4]d1},{"kind":"write","key":"pview","value":%[2]d,"at_us":%[4]d2}]}`
+	got := views.withSteps(eventsOf([]answer{
+		{Status: 200, Body: fmt.Appendf(nil, body, "b", 1, 43, 100002), Sent: 1, Got: 90_000},
+		{Status: 200, Body: fmt.Appendf(nil, body, "a", 1, 42, 100001), Sent: 2, Got: 80_000},
+		{Status: 200, Body: []byte(`{"instance":"a","value":2}`), Sent: 3, Got: 70_000},
+	}, views.record))
+	const want = `1ns b: request (request 1)
+2ns a: request (request 2)
+3ns a: request (request 3)
+10µs a: grant token 42 (request 2)
+11µs a: read 0 from a replica (request 2)
+12µs a: write 1 (request 2)
+20µs b: grant token 43 (request 1)
+21µs b: read 0 from a replica (request 1)
+22µs b: write 1 (request 1)
+70µs a: write 2 (request 3)
+`
+	if text := lines(got); text != want {
+		t.Errorf("got\n%swant\n%s", text, want)
 	}
 }
 

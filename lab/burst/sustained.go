@@ -60,7 +60,8 @@ func sustain(
 		return b, err
 	}
 	slices.SortStableFunc(all, func(a, b answer) int { return cmp.Compare(a.Got, b.Got) })
-	b.Users, b.Took, b.Events = len(all), took(all), eventsOf(all, b.record)
+	b.Users, b.Took = len(all), took(all)
+	b.Events = b.withSteps(eventsOf(all, b.record))
 	var err error
 	b.Final, err = target.counter(ctx, readTimeout)
 	return b, err

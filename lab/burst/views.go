@@ -27,6 +27,8 @@ type Views struct {
 
 	Began  time.Time       `json:"-"`
 	Events []history.Event `json:"-"` // each request, with the times since Began
+
+	steps map[string][]Step // that instances told, by the owner of the view
 }
 
 // Write is one view that was confirmed.
@@ -49,7 +51,8 @@ func RunViews(ctx context.Context, target Target, version string, users int, sen
 	if err != nil {
 		return b, err
 	}
-	b.Took, b.Began, b.Events = took(answers), began, eventsOf(answers, b.record)
+	b.Took, b.Began = took(answers), began
+	b.Events = b.withSteps(eventsOf(answers, b.record))
 	b.Final, err = target.counter(ctx, readTimeout)
 	return b, err
 }
@@ -209,14 +212,15 @@ func part(of int) string {
 // balancer is the timeline of a request that no instance answered.
 const balancer = "balancer"
 
-// view is what the answer to a confirmed view says.
-type view struct {
+// View is what the answer to a confirmed view says.
+type View struct {
 	Write
 	Fence uint64
+	Steps []Step // that the instance tells; the last write is the view's
 }
 
 // view reads the answer to a page view. An error means that the view is not confirmed.
-func (a answer) view() (v view, err error) {
+func (a answer) view() (v View, err error) {
 	err = a.into(&v, http.StatusOK)
 	return v, err
 }
@@ -233,6 +237,10 @@ func (b *Views) record(i int, a answer) history.Event {
 	} else {
 		b.Writes = append(b.Writes, view.Write)
 		e.Timeline, e.Kind, e.Value, e.Token = view.Instance, history.Write, view.Value, view.Fence
+		if b.steps == nil {
+			b.steps = make(map[string][]Step)
+		}
+		b.steps[e.Owner] = view.Steps
 	}
 	return e
 }

@@ -2,7 +2,6 @@ package orders
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -119,12 +118,12 @@ func (l *listing) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /orders", func(w http.ResponseWriter, r *http.Request) {
 		o, err := l.orders.Create(r.Context())
-		reply(w, map[string]any{"id": o.ID}, err)
+		services.Reply(w, map[string]any{"id": o.ID}, err)
 	})
 	mux.HandleFunc("GET /orders/{id}", func(w http.ResponseWriter, r *http.Request) {
 		id, _ := strconv.ParseUint(r.PathValue("id"), 10, 64)
 		o, err := l.orders.Get(r.Context(), id)
-		reply(w, map[string]any{"winners": o.Wins}, err)
+		services.Reply(w, map[string]any{"winners": o.Wins}, err)
 	})
 	mux.HandleFunc("POST /"+listed+"/orders/{id}/grab", func(w http.ResponseWriter, r *http.Request) {
 		id, _ := strconv.ParseUint(r.PathValue("id"), 10, 64)
@@ -133,20 +132,12 @@ func (l *listing) handler() http.Handler {
 		if err == nil {
 			told, err = l.grab(r.Context(), l.orders, order.Attempt{OrderID: id, Driver: driver, Version: listed, Instance: l.name})
 		}
-		reply(w, told, err)
+		if _, is := told.(refusal); is && err == nil {
+			w.WriteHeader(http.StatusLocked)
+		}
+		services.Reply(w, told, err)
 	})
 	return mux
-}
-
-func reply(w http.ResponseWriter, answer any, err error) {
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	if _, is := answer.(refusal); is {
-		w.WriteHeader(http.StatusLocked)
-	}
-	_ = json.NewEncoder(w).Encode(answer)
 }
 
 // setnx is the lock of the listing: the key is set NX to the driver's id. A driver who does not get it does not wait, and is told nothing.

@@ -18,33 +18,42 @@ import (
 // readMaster is Redisson's readMode that asks no replica.
 const readMaster = "MASTER"
 
+// The versions of Redisson. To run another one, build it (examples/articles/README.md) and name it here in the place of one of these.
+const (
+	redissonA4 = servers.RedissonA4
+	redisson   = servers.Redisson
+)
+
 // jvms is two JVMs with A4's listings, over real Redisson.
 type jvms struct {
+	version  string // of the listing: v3, or v4, which has RedLock on five nodes more
+	redisson string // its version
 	over     topology.Kind
 	lock     string // its name; empty: that of ours
-	redisson string // the version; empty: [servers.Redisson]
 	readMode string // of Redisson; empty: its default
-	redLock  bool   // v4: RedLock on five nodes more. Otherwise v3
 	lost     bool   // a replica has lost its master
 }
 
-func a4(name string, expect lab.Expect, j jvms) lab.Variant {
-	return lab.Variant{Name: name, Expect: expect, Fault: true, Slow: true, Needs: []lab.Need{lab.ArticlesJava}, Run: j.views}
+func a4(version, redisson, with string, expect lab.Expect, j jvms) lab.Variant {
+	j.version, j.redisson = version, redisson
+	return lab.Variant{
+		Name:   "A4's " + version + ", Redisson " + redisson + ", " + with,
+		Expect: expect, Fault: true, Slow: true, Needs: []lab.Need{lab.ArticlesJava}, Run: j.views,
+	}
 }
 
 func (j jvms) views(ctx context.Context, t *lab.Trial) {
 	x := startReplicated(ctx, t, j.over, j.readMode != readMaster)
-	version := "v3"
 	args := []string{cmp.Or(j.lock, pview.LockKey), string(j.over), cmp.Or(j.readMode, "default"), strings.Join(x.Addrs, ",")}
-	if j.redLock {
+	if j.version == "v4" {
 		nodes, err := t.Stack.RedLock(ctx, 5, t.Real)
 		t.Must(err)
-		version, args = "v4", append(args, strings.Join(servers.Addrs(nodes), ","))
+		args = append(args, strings.Join(servers.Addrs(nodes), ","))
 	}
 	names := []string{"A4-8080", "A4-8090"}
 	instances := make([]*servers.Instance, len(names))
 	t.GoEach(len(names), func(i int) {
-		argv, err := servers.ArticlesCommand(cmp.Or(j.redisson, servers.Redisson), "PageViews", append([]string{names[i]}, args...)...)
+		argv, err := servers.ArticlesCommand(j.redisson, "PageViews", append([]string{names[i]}, args...)...)
 		t.Must(err)
 		instances[i], err = t.Stack.Instance(ctx, names[i], argv...)
 		t.Must(err)
@@ -52,7 +61,7 @@ func (j jvms) views(ctx context.Context, t *lab.Trial) {
 	if j.lost {
 		x.loseMaster(ctx, x.replicas[0])
 	}
-	x.views(ctx, version, instances...)
+	x.views(ctx, j.version, instances...)
 }
 
 // loseMaster makes a replica look for its master where nobody listens. It goes on to answer reads, as Redis does by default.

@@ -3,6 +3,7 @@ package services
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -176,4 +177,13 @@ func LostViews(trial []history.Event) []history.Violation {
 		}
 	}
 	return found
+}
+
+// Reply is the answer of an instance that an experiment has in its own process: JSON, or 500 with the error.
+func Reply(w http.ResponseWriter, answer any, err error) {
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	_ = json.NewEncoder(w).Encode(answer)
 }
