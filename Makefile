@@ -10,6 +10,9 @@ GREMLINS := github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0
 STAMP := $(shell .ci/stamp)
 APP := go run -ldflags "-X 'main.stamp=$(STAMP)'" ./cmd/app
 
+# Fails with a sentence when Maven or the JDK is missing.
+MAVEN = @{ command -v mvn && command -v javac; } >/dev/null || { echo "make $@ needs Java 17 and Maven: apt-get install openjdk-17-jdk-headless maven (macOS: brew install openjdk maven)"; exit 1; }
+
 .PHONY: help demo test check race doctor images up burst status down jmeter articles twelve kubernetes kubernetes-test libraries library mixed class interop topologies lint style size imports mutants cross fuzz model bench scale bench-test microbench screenshot faults lab compare pages results tidy dist dist-check licences outdated vulnerabilities
 
 help: ## List the targets
@@ -49,9 +52,11 @@ down: ## Remove the containers, their networks and data; keep images and the bui
 	@$(APP) down
 
 jmeter: ## Install JMeter from Maven Central into loadtest/jmeter/target
+	$(MAVEN)
 	mvn -q -f loadtest/jmeter/pom.xml clean initialize
 
 articles: ## Build the Java of the articles with Maven, for the experiments that need it (examples/articles)
+	$(MAVEN)
 	mvn -q -f examples/articles/pom.xml package
 	mvn -q -f examples/articles/pom.xml -Dredisson.version=3.14.0 package
 

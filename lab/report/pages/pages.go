@@ -37,8 +37,11 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"starts": func(all []page) []page {
 		return slices.DeleteFunc(slices.Clone(all), func(p page) bool { return !p.Experiment.Start })
 	},
-	"runnable":   func(text string) string { return strings.ReplaceAll(text, "`app ", "`go run ./cmd/app ") },
-	"number":     lab.Number,
+	"runnable": func(text string) string { return strings.ReplaceAll(text, "`app ", "`go run ./cmd/app ") },
+	"number":   lab.Number,
+	"needs": func(names string) string { // the folder says what is to be built, and how
+		return strings.ReplaceAll(names, string(lab.ArticlesJava), "[Java 17 and Maven](../../examples/articles/README.md) for `make articles`")
+	},
 	"leftOut":    func(j lab.Judgement) []string { return lab.VariantsLeftOut(j) },
 	"paragraphs": lab.Paragraphs,
 	"seconds":    func(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) },

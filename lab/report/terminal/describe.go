@@ -7,14 +7,15 @@ import (
 	"locklab/lab"
 )
 
-// Experiment says what an experiment is: its lesson, its claim and its variants. program starts the commands in it.
+// Experiment says what an experiment is: its lesson, its claim and its variants. The claim answers the question, so it stands with the
+// explanation. program starts the commands in it.
 func Experiment(e lab.Experiment, program string, screen Screen) string {
 	d := description{screen: screen}
 	fmt.Fprintf(&d, "%s · %s · %s\n%s\n", e.ID, e.Articles, e.Level, e.Title)
 	d.part("Question", e.Question)
 	d.part("Predict", strings.Join(append([]string{e.Predict}, e.Choices...), "\n\n"))
-	d.part("Claim", e.Claim)
 	d.part("How it runs", e.How)
+	fmt.Fprintf(&d, "\nPredict before you read on: the rest is the answer.\n")
 	if e.Drawing != "" {
 		fmt.Fprintf(&d, "\nDrawing\n%s\n", Indent(e.Drawing))
 	}
@@ -27,6 +28,7 @@ func Experiment(e lab.Experiment, program string, screen Screen) string {
 		d.part("Every interleaving of the steps of "+i.Lock.Name, "predicted: "+i.Expect.String())
 	}
 	d.part("In the matrix", e.Anomaly)
+	d.part("Claim", e.Claim)
 	d.part("Why", e.Why)
 	d.part("Fix", e.Fix)
 	d.part("Limits", e.Limits)

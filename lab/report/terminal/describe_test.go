@@ -28,8 +28,14 @@ func TestADescriptionHasTheWholeLesson(t *testing.T) {
 			t.Errorf("there is no %q in\n%s", part, text)
 		}
 	}
-	if strings.Index(text, e.Claim) < strings.Index(text, e.Question) {
-		t.Errorf("the answer comes before the question:\n%s", text)
+	question, answer, _ := strings.Cut(text, "the rest is the answer")
+	for _, gives := range []string{e.Claim, e.Drawing, "no violation", e.Why} {
+		if strings.Contains(question, gives) || !strings.Contains(answer, gives) {
+			t.Errorf("%q is read before a prediction:\n%s", gives, text)
+		}
+	}
+	if strings.Index(text, e.Claim) < strings.Index(text, "the control") {
+		t.Errorf("the claim does not stand with its explanation:\n%s", text)
 	}
 	e.Lesson = lab.Lesson{}
 	for _, empty := range []string{"Question", "Predict", "Drawing", "Why", "Known from elsewhere"} {

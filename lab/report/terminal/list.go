@@ -11,7 +11,8 @@ import (
 const besideTitle = 5
 
 const (
-	listLegend = "about: with the usual number of trials, on two quiet cores · slow: not in --quick\n" +
+	listLegend = "takes about: with the usual number of trials, on two quiet cores · slow: not in --quick · " +
+		"examples/articles: the articles' Java, which make articles builds with Java 17 and Maven\n" +
 		"in containers, too (lab run --on docker): %s"
 	listNext = `Next:
   %[1]s lab show %[2]s        its question, and its answers
@@ -24,7 +25,7 @@ const (
 // program starts the commands in it.
 func List(all []lab.Experiment, groupOf func(id string) string, program string, screen Screen) string {
 	group := ""
-	t, widest := NewTable("id", "title · article · needs · about"), 0
+	t, widest := NewTable("id", "title · article · needs · takes about"), 0
 	for _, e := range all {
 		widest = max(widest, len(e.ID))
 	}
