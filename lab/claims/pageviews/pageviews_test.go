@@ -6,9 +6,11 @@ import (
 	"testing"
 
 	"locklab/lab"
+	"locklab/lab/claims/services"
 	"locklab/lab/history"
 	"locklab/lab/testenv"
 	"locklab/lab/trialtest"
+	"locklab/topology"
 )
 
 func TestMain(m *testing.M) { testenv.Main(m) }
@@ -47,5 +49,26 @@ func TestADeathStandsBeforeItsEffect(t *testing.T) {
 		if !slices.ContainsFunc(history.Explain(events, found[0]), func(e history.Event) bool { return e.Kind == history.Die }) {
 			t.Errorf("nobody dies in\n%v", history.Timelines(history.Explain(events, found[0])))
 		}
+	}
+}
+
+// A reader sees that both held the lock, one after the other, and that the second one read what the first one had not yet written there.
+func TestAReaderSeesWhereAViewWasRead(t *testing.T) {
+	testenv.Needs(t, testenv.RedisServer)
+	fromReplica := ours("from a replica", topology.MasterSlave, true)
+	events := lab.Run(testenv.Context(t), lab.Experiment{Variants: []lab.Variant{fromReplica}}, lab.Options{Trials: 1, Real: true}).Record.Events
+	found := services.LostViews(events)
+	if len(found) == 0 {
+		t.Fatal("no view is lost")
+	}
+	seen := make(map[history.Kind]int)
+	for _, e := range history.Explain(events, found[0]) {
+		seen[e.Kind]++
+		if e.Kind == history.Read && e.Text != "from a replica" {
+			t.Errorf("%s does not say from where", e)
+		}
+	}
+	if seen[history.Grant] != 2 || seen[history.Read] != 2 || seen[history.Write] != 2 || seen[history.Release] == 0 {
+		t.Errorf("the evidence has %v", seen)
 	}
 }
