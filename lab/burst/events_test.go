@@ -62,7 +62,8 @@ func TestViewsAreAHistory(t *testing.T) {
 func TestStepsOfViewsAreAHistory(t *testing.T) {
 	views := Views{Began: time.UnixMicro(1_000_000)}
 	const body = `{"instance":%q,"value":%d,"fence":%d,"steps":[{"kind":"grant","key":"lock","at_us":%[4]d0},` +
-		`{"kind":"read","key":"pview","value":0,"text":"from a replica","at_us":%[4]d1},{"kind":"write","key":"pview","value":%[2]d,"at_us":%[4]d2}]}`
+		`{"kind":"read","key":"pview","value":0,"text":"from a replica","at_us":%[4]d1},` +
+		`{"kind":"write","key":"pview","value":%[2]d,"at_us":%[4]d2}]}`
 	got := views.withSteps(eventsOf([]answer{
 		{Status: 200, Body: fmt.Appendf(nil, body, "b", 1, 43, 100002), Sent: 1, Got: 90_000},
 		{Status: 200, Body: fmt.Appendf(nil, body, "a", 1, 42, 100001), Sent: 2, Got: 80_000},

@@ -55,8 +55,8 @@ func TestADeathStandsBeforeItsEffect(t *testing.T) {
 // A reader sees that both held the lock, one after the other, and that the second one read what the first one had not yet written there.
 func TestAReaderSeesWhereAViewWasRead(t *testing.T) {
 	testenv.Needs(t, testenv.RedisServer)
-	fromReplica := ours("from a replica", topology.MasterSlave, true)
-	events := lab.Run(testenv.Context(t), lab.Experiment{Variants: []lab.Variant{fromReplica}}, lab.Options{Trials: 1, Real: true}).Record.Events
+	e := lab.Experiment{Variants: []lab.Variant{ours("from a replica", topology.MasterSlave, true)}}
+	events := lab.Run(testenv.Context(t), e, lab.Options{Trials: 1, Real: true}).Record.Events
 	found := services.LostViews(events)
 	if len(found) == 0 {
 		t.Fatal("no view is lost")

@@ -225,7 +225,8 @@ func TestVariantsThatAreLeftOut(t *testing.T) {
 	}
 	e.Judgement = lab.Judgement{Experiment: e.Experiment.ID, Verdict: lab.AsExpected}
 	for _, v := range e.Experiment.Variants {
-		e.Judgement.Variants = append(e.Judgement.Variants, lab.VariantJudgement{Name: v.Name, LeftOut: "needs etcd", Why: "left out: it needs etcd"})
+		left := lab.VariantJudgement{Name: v.Name, LeftOut: "needs etcd", Why: "left out: it needs etcd"}
+		e.Judgement.Variants = append(e.Judgement.Variants, left)
 	}
 	page := render(t, e)
 	wants(t, page, "Left out: 2 of 2 variants of ", ": each needs etcd")
