@@ -66,7 +66,7 @@ func refusal(e history.Event) string {
 func label(e history.Event) (text string, row int) {
 	switch e.Kind {
 	case history.Read, history.Write:
-		return fmt.Sprintf("%s %d", e.Kind, e.Value), above
+		return strings.TrimSpace(fmt.Sprintf("%s %d %s", e.Kind, e.Value, e.Text)), above
 	case history.Stale:
 		return refusal(e), above
 	case history.Final:
