@@ -1,6 +1,7 @@
 package html
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -80,6 +81,22 @@ func TestALockEndsWithTheNextGrant(t *testing.T) {
 	other[1].Key = "another"
 	if d := draw(other, nil, inReport); len(d.Ends) > 0 {
 		t.Errorf("the lock of another key ends it: %+v", d.Ends)
+	}
+}
+
+// Hundreds of holders of which the drawing leaves out most have a bar where they are drawn, and not each one in the gap.
+func TestALongTrialHasFewBars(t *testing.T) {
+	steps := []string{"redis fault"}
+	for n := range 300 {
+		steps = append(steps, fmt.Sprintf("A request %d", n))
+	}
+	for n := range 300 {
+		steps = append(steps, fmt.Sprintf("A grant %d", n), fmt.Sprintf("A write %d", n), fmt.Sprintf("A release %d", n))
+	}
+	events := told(append(steps, "redis final")...)
+	d := draw(events, &history.Violation{Events: []int{700}}, inPage)
+	if n := len(d.Bars) + len(d.Waits); n > 2*inPage.events || len(d.Bars) < 5 {
+		t.Errorf("%d bars and %d waits, of %d events", len(d.Bars), len(d.Waits), len(events))
 	}
 }
 

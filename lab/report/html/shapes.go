@@ -130,15 +130,23 @@ func (c *canvas) addBars(holds []history.Holder) {
 			continue // it is outside of what is drawn
 		}
 		if asked < from {
-			c.Waits = append(c.Waits, bar{X: asked, Y: y - 3, Width: from - asked, Height: 6})
+			c.Waits = once(c.Waits, bar{X: asked, Y: y - 3, Width: from - asked, Height: 6})
 		}
 		end := min(to, c.over(h))
-		c.Bars = append(c.Bars, bar{X: from, Y: y - barHalf, Width: max(4, end-from), Height: 2 * barHalf})
+		c.Bars = once(c.Bars, bar{X: from, Y: y - barHalf, Width: max(4, end-from), Height: 2 * barHalf})
 		if end < to {
 			c.Bars = append(c.Bars, bar{X: end, Y: y - barHalf, Width: to - end, Height: 2 * barHalf, Past: true})
 			c.Ends = append(c.Ends, caption{X: end, Y: y})
 		}
 	}
+}
+
+// once adds a bar that is not there: hundreds of holders may be in the gap of a long trial.
+func once(bars []bar, b bar) []bar {
+	if slices.Contains(bars, b) {
+		return bars
+	}
+	return append(bars, b)
 }
 
 // over is the x at which the lease of h ends, or another client is granted its lock. Without either it is the drawing's width.
