@@ -74,7 +74,7 @@ func (s *Stack) MariaDB(ctx context.Context, settings ...string) (*Database, err
 		argv := slices.Concat([]string{"mariadbd"}, mariaSettings(dir), settings, []string{
 			"--bind-address=127.0.0.1", fmt.Sprintf("--port=%d", portOf(d.Addr)), "--socket=socket",
 		})
-		return s.start(command{name: d.Name, argv: argv})
+		return s.start(command{name: d.Name, argv: argv, env: mariaEnv(dir)})
 	}
 	d.ready = func(ctx context.Context) (string, error) { return "", createIn(ctx, d.Addr, dir) }
 	err = s.startAtFreeAddr(ctx, &d.Restartable)
@@ -83,13 +83,15 @@ func (s *Stack) MariaDB(ctx context.Context, settings ...string) (*Database, err
 }
 
 // installMariaDB writes the system tables, in a second or two. It waits for the end even when ctx ends. The program is a shell
-// script. The server that it runs would outlive it for a moment, and write into a directory that is being removed.
+// script. The server that it runs would outlive it for a moment, and write into a directory that is being removed. The script splits
+// paths at their spaces, so it gets them relative to its own directory.
 func (s *Stack) installMariaDB(ctx context.Context, dir string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	argv := append([]string{"mariadb-install-db"}, mariaSettings(dir)...)
-	p, err := s.start(command{name: "mariadb-install", argv: append(argv, "--auth-root-authentication-method=normal", "--skip-test-db")})
+	argv := append([]string{"sh", "-c", `cd "$0" && exec mariadb-install-db "$@"`, s.dir}, mariaSettings("./"+filepath.Base(dir))...)
+	argv = append(argv, "--auth-root-authentication-method=normal", "--skip-test-db")
+	p, err := s.start(command{name: "mariadb-install", argv: argv, env: mariaEnv(dir)})
 	if err != nil {
 		return err
 	}
@@ -112,13 +114,18 @@ const mariaTemp = "mariadb-temp"
 // mariaSettings are the settings of the installation and of the server. --no-defaults must come first.
 func mariaSettings(dir string) []string {
 	settings := []string{
-		"--no-defaults", "--datadir=" + dir, "--tmpdir=" + filepath.Join(filepath.Dir(dir), mariaTemp), "--skip-name-resolve", "--skip-log-bin",
+		"--no-defaults", "--datadir=" + dir, "--skip-name-resolve", "--skip-log-bin",
 		"--innodb-log-file-size=8M", "--innodb-flush-log-at-trx-commit=0",
 	}
 	if os.Geteuid() == 0 { // mariadbd refuses to run as root without this
 		settings = append(settings, "--user=root")
 	}
 	return settings
+}
+
+// mariaEnv names the directory for temporary tables.
+func mariaEnv(dir string) []string {
+	return append(os.Environ(), "TMPDIR="+filepath.Join(filepath.Dir(dir), mariaTemp))
 }
 
 // mariaAdmin opens a client for the stack's own requests to its server. It does not log that the server does not answer at first.

@@ -41,9 +41,9 @@ func connect(t *testing.T, d *servers.Database) *sql.DB {
 }
 
 // After a crash the server answers at the same address, and has what it had written to the disk. The path of a stack's directory may be
-// longer than the path of a socket can be.
+// longer than the path of a socket can be, and have spaces.
 func TestMariaDBRestarts(t *testing.T) {
-	deep := filepath.Join(t.TempDir(), strings.Repeat("deep/", 30))
+	deep := filepath.Join(t.TempDir(), strings.Repeat("a deep/", 20))
 	if err := os.MkdirAll(deep, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -54,13 +54,13 @@ func TestMariaDBRestarts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	before, n, dir := d.PID(), 0, ""
+	before, n, dir, temp := d.PID(), 0, "", ""
 	if proof, err := d.Restart(testenv.Context(t)); err != nil || !strings.Contains(proof, d.Addr) {
 		t.Fatal(proof, err)
 	}
-	err := connect(t, d).QueryRowContext(t.Context(), "SELECT n, @@datadir FROM t").Scan(&n, &dir)
-	if err != nil || n != 42 || d.PID() == before || !strings.HasPrefix(dir, deep) {
-		t.Errorf("process %d, then %d, has %d in %s (%v)", before, d.PID(), n, dir, err)
+	err := connect(t, d).QueryRowContext(t.Context(), "SELECT n, @@datadir, @@tmpdir FROM t").Scan(&n, &dir, &temp)
+	if err != nil || n != 42 || d.PID() == before || !strings.HasPrefix(dir, deep) || !strings.HasPrefix(temp, deep) {
+		t.Errorf("process %d, then %d, has %d in %s and %s (%v)", before, d.PID(), n, dir, temp, err)
 	}
 }
 

@@ -27,7 +27,7 @@ type Nginx struct {
 }
 
 // nginxConf is A4's configuration, in a single process without a file outside of its directory. After the settings of the location come the
-// server's address, the instances and the directory.
+// instances, the server's address and more settings. Its paths are relative to the directory, which may have any name.
 const nginxConf = `
 daemon off;
 master_process off;
@@ -36,17 +36,17 @@ error_log stderr notice;
 events { worker_connections 4096; }
 http {
   log_format passed escape=json '{"Request":"$http_x_request_id","To":"$upstream_addr","Bytes":"$upstream_bytes_sent","Status":$status}';
-  access_log %[1]s passed;
+  access_log access.log passed;
   client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path fastcgi; uwsgi_temp_path uwsgi; scgi_temp_path scgi;
   upstream distributed-lock {
-%[2]s  }
+%s  }
   server {
-    listen %[3]s;
+    listen %s;
     server_name localhost;
     location / {
       root html;
       index index.html index.htm;
-%[4]s      proxy_pass http://distributed-lock;
+%s      proxy_pass http://distributed-lock;
     }
   }
 }
@@ -75,7 +75,7 @@ func (s *Stack) Nginx(ctx context.Context, instances []*Instance, settings ...st
 	}
 	return n, s.atFreeAddr(func(addr string) (err error) {
 		conf := filepath.Join(dir, "nginx.conf")
-		text := fmt.Sprintf(nginxConf, n.access, upstream.String(), addr, location.String())
+		text := fmt.Sprintf(nginxConf, upstream.String(), addr, location.String())
 		if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
 			return err
 		}

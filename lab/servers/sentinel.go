@@ -13,7 +13,7 @@ import (
 // sentinelConf is the file of a sentinel, which rewrites it. Two sentinels must miss the master before one of them promotes a replica.
 const sentinelConf = `bind 127.0.0.1
 port %d
-dir %s
+dir %q
 sentinel monitor %[3]s 127.0.0.1 %[4]d 2
 sentinel down-after-milliseconds %[3]s %[5]d
 sentinel failover-timeout %[3]s 3000

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -267,5 +268,28 @@ func TestKindsWithoutTheirPrograms(t *testing.T) {
 	}
 	if _, err := s.Start(ctx, "none", 1, true); err == nil {
 		t.Error("a kind that is none starts")
+	}
+}
+
+// The name of the temporary folder may have spaces, which separate the words in a file of settings.
+func TestAFolderWithSpaces(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "two words 'and' more")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TMPDIR", folder)
+	testenv.Needs(t, testenv.Nginx)
+	testenv.Topology(t, "sentinel")
+	nginx, err := testenv.Stack(t).Nginx(testenv.Context(t), []*servers.Instance{{URL: "http://127.0.0.1:1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.Get(nginx.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	if passed, err := nginx.End(); err != nil || len(passed) != 1 {
+		t.Errorf("nginx has logged %+v, %v", passed, err)
 	}
 }
