@@ -71,6 +71,7 @@ var errorTable = []errorRow{
 	{err: pview.ErrNotWritten, status: http.StatusServiceUnavailable, unwritten: true},
 	{err: order.ErrNotWritten, status: http.StatusServiceUnavailable, unwritten: true},
 	{err: shop.ErrNotWritten, status: http.StatusServiceUnavailable, unwritten: true},
+	{err: cache.ErrNotWritten, status: http.StatusServiceUnavailable, unwritten: true},
 	{err: lockstrategy.ErrNotAcquired, status: http.StatusServiceUnavailable, unwritten: true},
 	{err: lockstrategy.ErrLost, status: http.StatusServiceUnavailable},
 	{err: lockstrategy.ErrUnavailable, status: http.StatusServiceUnavailable, unwritten: true},

@@ -82,7 +82,7 @@ var ErrStale = errors.New("order: stale holder")
 // ErrUnavailable says that the database gave no usable answer. Unless the error is also [ErrNotWritten], the attempt may have won.
 var ErrUnavailable = errors.New("order: database unavailable")
 
-// ErrNotWritten is part of an [ErrUnavailable] when no connection to the database could be opened.
+// ErrNotWritten is part of an [ErrUnavailable] when no connection to the database could be opened, or the database refused to write.
 var ErrNotWritten = errors.New("nothing was written")
 
 // Locker runs fn while it holds key. fn's context ends when the lock is lost.

@@ -40,8 +40,11 @@ func NewStore(ctx context.Context, db *database.Database) (*Store, error) {
 
 // Create creates an open order.
 func (s *Store) Create(ctx context.Context) (Order, error) {
-	order := Order{Status: Open, CreatedAt: time.Now().UTC()}
-	err := s.do(ctx, func(db *gorm.DB) error { return db.Create(&order).Error })
+	var order Order
+	err := s.do(ctx, func(db *gorm.DB) error {
+		order = Order{Status: Open, CreatedAt: time.Now().UTC()} // without the id of a first try
+		return db.Create(&order).Error
+	})
 	return order, err
 }
 
@@ -91,7 +94,7 @@ func (s *Store) do(ctx context.Context, call func(*gorm.DB) error) error {
 		return err
 	case ctx.Err() != nil: // not an error of the database: the caller left, or the lock was lost
 		return errors.Join(ctxError(ctx), err)
-	case tables.NotSent(err):
+	case tables.NotExecuted(err):
 		return fmt.Errorf("%w: %s: %w; %w", ErrUnavailable, s.Name, err, ErrNotWritten)
 	}
 	return fmt.Errorf("%w: %s: %w", ErrUnavailable, s.Name, err)

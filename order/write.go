@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"gorm.io/gorm"
+
+	"locklab/internal/tables"
 )
 
 // holder is what the database registers about a lock's holder. Its exported fields are parameters of mayRead and mayWrite.
@@ -43,7 +45,7 @@ func (s *Store) readAndRegister(ctx context.Context, id uint64, h holder) (order
 // write grants the order to the attempt, even if another driver has it by now: like A2, it trusts what it has read. It only checks that
 // the holder registered last. Without a token nothing is checked, and the registration stays.
 func (s *Store) write(ctx context.Context, a Attempt, h holder) error {
-	return s.do(ctx, func(db *gorm.DB) error {
+	return s.do(tables.SameServer(ctx), func(db *gorm.DB) error {
 		return db.Transaction(func(tx *gorm.DB) error {
 			if err := h.update(tx, a.OrderID, mayWrite, grant(a)); err != nil {
 				return err

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -140,13 +141,14 @@ func parse(url string) (source, error) {
 		dialect := func(pool gorm.ConnPool) gorm.Dialector { return &sqlite.Dialector{Conn: pool} }
 		return source{url, sqliteURI(location), openSQLite, maxSQLiteConnections, dialect}, nil
 	case kind == "mysql" && location != "":
-		dsn, err := driver.ParseDSN(location)
+		dsn, err := driver.ParseDSN(withoutLoc(location))
 		if err != nil {
 			return source{}, fmt.Errorf("not a DSN of the form user:password@tcp(host:port)/name?parameter=value: %s",
 				explainDSNError(err))
 		}
 		dsn.ParseTime, dsn.Loc = true, time.UTC                       // so that all instances agree on times
 		dsn.ClientFoundRows = true                                    // a row that matches counts even if nothing in it changes, as in SQLite
+		dsn.RejectReadOnly = false                                    // it hides the refusal, which is handled here
 		dsn.InterpolateParams = true                                  // one round trip per statement; utf8mb4 can be quoted safely
 		dsn.Timeout = cmp.Or(dsn.Timeout, tables.CallTimeout)         // to connect
 		dsn.ReadTimeout = cmp.Or(dsn.ReadTimeout, tables.CallTimeout) // for calls without a context
@@ -158,6 +160,14 @@ func parse(url string) (source, error) {
 		return source{"mysql " + dsn.Addr + "/" + dsn.DBName, dsn.FormatDSN(), openMySQL, maxMySQLConnections, dialect}, nil
 	}
 	return source{}, fmt.Errorf("unknown database: use sqlite:PATH or mysql:user:password@tcp(host:port)/name")
+}
+
+// withoutLoc removes the time zone from a DSN: times are in UTC here, and a machine may not know the zone.
+func withoutLoc(dsn string) string {
+	name := strings.LastIndex(dsn, "/") + 1 // the driver looks for the parameters behind it
+	form, parameters, _ := strings.Cut(dsn[name:], "?")
+	kept := slices.DeleteFunc(strings.Split(parameters, "&"), func(p string) bool { return strings.HasPrefix(p, "loc=") })
+	return dsn[:name] + form + "?" + strings.Join(kept, "&")
 }
 
 // explainDSNError says why the driver rejects a DSN, without quoting the DSN: any part of it may be the password. The driver's messages

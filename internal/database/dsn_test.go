@@ -14,6 +14,7 @@ func TestDSNParameters(t *testing.T) {
 		"?timeout=1s&readTimeout=2s":   "1s 2s",
 		"?timeout=1s":                  "1s 5s",
 		"?readTimeout=2s&charset=utf8": "5s 2s",
+		"?timeout=1s&loc=No%2FSuch&readTimeout=2s&rejectReadOnly=true": "1s 2s",
 	} {
 		src, err := newSource("mysql:lab@tcp(db:3306)/locklab" + parameters)
 		if err != nil {
@@ -26,7 +27,7 @@ func TestDSNParameters(t *testing.T) {
 		}
 		// The other parameters are not the DSN's to choose.
 		if query.Get("clientFoundRows") != "true" ||
-			query.Get("parseTime") != "true" || query.Get("interpolateParams") != "true" {
+			query.Get("parseTime") != "true" || query.Get("interpolateParams") != "true" || query.Has("loc") || query.Has("rejectReadOnly") {
 			t.Errorf("%q: the parameters are %s", parameters, text)
 		}
 	}

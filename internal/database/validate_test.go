@@ -23,6 +23,8 @@ func TestValidate(t *testing.T) {
 		{"MySQL", "mysql:lab:" + password + "@tcp(db:3306)/locklab", ""},
 		{"MySQL with parameters", "mysql:lab:" + password + "@tcp(db:3306)/locklab?timeout=1s&charset=utf8mb4", ""},
 
+		{"MySQL in a time zone that this machine does not know", "mysql:lab:" + password + "@tcp(db:3306)/locklab?loc=No%2FSuch&timeout=1s", ""},
+
 		{"nothing", "", "use sqlite:PATH or mysql:"},
 		{"a kind alone", "sqlite", "use sqlite:PATH or mysql:"},
 		{"MySQL with a password alone", "mysql:" + password, "user:password@tcp(host:port)/name"},

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -17,7 +18,8 @@ import (
 	"gorm.io/gorm"
 )
 
-// NoConnection is an error of a connection that could not be opened. The database has received nothing of the call that wanted it.
+// NoConnection is an error of a connection that could not be opened, whatever the reason. The database has received nothing of the call
+// that wanted it.
 type NoConnection struct{ Err error }
 
 func (n NoConnection) Error() string { return n.Err.Error() }
@@ -25,10 +27,34 @@ func (n NoConnection) Error() string { return n.Err.Error() }
 // Unwrap returns the cause, which database/sql looks for.
 func (n NoConnection) Unwrap() error { return n.Err }
 
-// NotSent reports whether a call failed for want of a connection.
-func NotSent(err error) bool {
+// NotExecuted reports whether a call failed for want of a connection, or because the server refused it ([Refused]). If the call was one
+// statement or one transaction, it has changed nothing.
+func NotExecuted(err error) bool {
 	var network *net.OpError
-	return errors.As(err, new(NoConnection)) || errors.As(err, &network) && network.Op == "dial"
+	return errors.As(err, new(NoConnection)) || errors.As(err, &network) && network.Op == "dial" || Refused(err)
+}
+
+// Refused reports whether a server of MySQL refused a statement because the server, or its table, is read-only, or because it is a node
+// that is not ready. It has not executed the statement, and rolls the transaction back. Its address may lead to another server by now.
+func Refused(err error) bool {
+	return numbered(err, mysqlTableReadOnly, mysqlNodeNotReady, mysqlReadOnly, mysqlReadOnlyTransaction, mysqlReadOnlyMode)
+}
+
+// Leave lets the next calls use new connections, where the pool is one of package database: their address may lead to another server by
+// now. Calls in progress end on their old connections.
+func Leave(db *gorm.DB) {
+	if pool, err := db.DB(); err == nil {
+		if driver, can := pool.Driver().(interface{ Leave() }); can {
+			driver.Leave()
+		}
+	}
+}
+
+type sameServer struct{}
+
+// SameServer returns a context whose calls are not repeated on another server: they write what follows from this one's answers.
+func SameServer(ctx context.Context) context.Context {
+	return context.WithValue(ctx, sameServer{}, true)
 }
 
 // tries bounds how often one call creates tables. Other instances create them at the same moment, which may fail the first tries, and
@@ -116,10 +142,20 @@ const busyPause = 2 * time.Millisecond
 // of db does: then the error says so. SQLite has one writer at a time, and its own wait (busy_timeout) does not end with a context. It is
 // part of the bound: a connection with a busy_timeout of 20 ms may exceed the end of the context by as much.
 //
-// call must be harmless when it is repeated after such an error: SQLite has not executed the statement or the transaction that it refuses.
+// When a server of MySQL refuses to write ([Refused]), WaitToWrite leaves it, and executes call once more over a new connection, which may
+// lead to another server. In a context of [SameServer] it only leaves.
+//
+// call must be harmless when it is repeated after such an error: the database has not executed the statement or the transaction that it
+// refuses.
 func WaitToWrite(db *gorm.DB, call func(*gorm.DB) error) error {
 	ctx := db.Statement.Context
 	refused := call(db)
+	if Refused(refused) {
+		Leave(db)
+		if ctx.Value(sameServer{}) == nil {
+			refused = call(db)
+		}
+	}
 	for busy(refused) {
 		select {
 		case <-ctx.Done():
@@ -167,8 +203,13 @@ func isMySQL(db *gorm.DB) bool { return db.Name() == "mysql" }
 
 // Error numbers of MySQL and MariaDB.
 const (
-	mysqlNoSuchTable = 1146
-	mysqlDeadlock    = 1213
+	mysqlTableReadOnly       = 1036 // also with innodb_read_only
+	mysqlNodeNotReady        = 1047 // of Galera
+	mysqlNoSuchTable         = 1146
+	mysqlDeadlock            = 1213
+	mysqlReadOnly            = 1290 // or another option that prevents the statement
+	mysqlReadOnlyTransaction = 1792
+	mysqlReadOnlyMode        = 1836
 )
 
 // Missing reports whether a statement failed because its table is not there.
@@ -177,7 +218,7 @@ func Missing(err error) bool {
 	return numbered(err, mysqlNoSuchTable) || err != nil && strings.Contains(err.Error(), "no such table")
 }
 
-func numbered(err error, number uint16) bool {
+func numbered(err error, numbers ...uint16) bool {
 	var answered *driver.MySQLError
-	return errors.As(err, &answered) && answered.Number == number
+	return errors.As(err, &answered) && slices.Contains(numbers, answered.Number)
 }

@@ -123,7 +123,7 @@ func (o *owner) try(ctx context.Context) (*session.Grant, time.Duration, error) 
 		return err
 	})
 	if err != nil {
-		if !tables.NotSent(err) {
+		if !tables.NotExecuted(err) {
 			g.Unanswered = true
 			o.lock.keeper.GiveBack(g)
 		}

@@ -32,12 +32,14 @@ const (
 // TableName implements gorm's Tabler.
 func (Item) TableName() string { return Table }
 
-// Errors of a cache. After ErrUnavailable a write may have been done, and the cache may have an old item.
+// Errors of a cache. After ErrUnavailable a write may have been done, and the cache may have an old item, unless the error is also
+// ErrNotWritten: no connection to the database could be opened, or it refused to write.
 var (
 	ErrNotFound    = errors.New("cache: item not found")
 	ErrUnavailable = errors.New("cache: server unavailable") // Redis or the database gave no usable answer
-	ErrInvalid     = errors.New("cache: invalid")            // an argument
-	ErrMiss        = errors.New("cache: not cached")         // it does not know whether there is such an item
+	ErrNotWritten  = errors.New("nothing was written")
+	ErrInvalid     = errors.New("cache: invalid")    // an argument
+	ErrMiss        = errors.New("cache: not cached") // it does not know whether there is such an item
 )
 
 type (

@@ -89,5 +89,8 @@ func (d *Database) put(ctx context.Context, id uint64, text string, also func(*g
 			)
 		})
 	})
+	if tables.NotExecuted(err) {
+		err = fmt.Errorf("%w; %w", err, ErrNotWritten)
+	}
 	return item, err
 }

@@ -108,8 +108,11 @@ type DeleteLog struct {
 
 // Put implements [Writer]. It returns when the update and the log are written, even if the first delete fails.
 func (w DeleteLog) Put(ctx context.Context, id uint64, text string) (Item, error) {
-	pending := pendingDelete{ItemID: id}
-	item, err := w.Database.put(ctx, id, text, func(tx *gorm.DB) error { return tx.Create(&pending).Error })
+	var pending pendingDelete
+	item, err := w.Database.put(ctx, id, text, func(tx *gorm.DB) error {
+		pending = pendingDelete{ItemID: id} // without the number of a first try
+		return tx.Create(&pending).Error
+	})
 	if err == nil {
 		_ = w.do(ctx, pending)
 	}

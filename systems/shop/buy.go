@@ -8,6 +8,8 @@ import (
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
+
+	"locklab/internal/tables"
 )
 
 // Buy reads the stock, thinks, and writes the stock that is left, inside lock. The stock may have changed by then, if lock excludes nobody.
@@ -29,7 +31,7 @@ func (s *Store) locked(ctx context.Context, lock Locker, key string, read, write
 		case <-ctx.Done():
 			return errors.Join(ctx.Err(), context.Cause(ctx))
 		case <-time.After(s.think):
-			return s.transaction(ctx, write)
+			return s.transaction(tables.SameServer(ctx), write)
 		}
 	})
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"gorm.io/gorm"
+
+	"locklab/internal/tables"
 )
 
 // Submit places an order inside a lock of the buyer and the item. Without the check the lock makes the second submission wait, and then
@@ -59,7 +61,10 @@ type Attempt struct {
 func (s *Store) Once(ctx context.Context, key, content string, lease time.Duration, fn func(*Attempt) (Order, error)) (Order, bool, error) {
 	hash := func(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
 	a := Attempt{Key: hash(key), Fingerprint: hash(content), Number: 1, Until: time.Now().UTC().Add(lease)}
-	if err := s.do(ctx, a.begin); err != nil {
+	switch err := s.do(ctx, a.begin); {
+	case tables.NotExecuted(err):
+		return Order{}, false, fmt.Errorf("%w by this request", notWritten(err)) // an earlier one with the key may have placed the order
+	case err != nil:
 		return Order{}, false, err
 	}
 	if a.OrderID > 0 {

@@ -101,7 +101,7 @@ func (s SoldOut) Error() string {
 func (s SoldOut) Unwrap() error { return ErrSoldOut }
 
 // Errors. After each but ErrUnavailable nothing was changed. After that, where no server gave a usable answer, it is unknown, unless the
-// error is also ErrNotWritten: no connection to the database could be opened.
+// error is also ErrNotWritten: no connection to the database could be opened, or it refused to write.
 var (
 	ErrInvalid     error = refusal("invalid")
 	ErrNotFound    error = refusal("not found")

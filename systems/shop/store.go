@@ -55,9 +55,9 @@ func (s *Store) transaction(ctx context.Context, work func(tx *gorm.DB) error) e
 	return notWritten(s.do(ctx, func(db *gorm.DB) error { return db.Transaction(work) }))
 }
 
-// notWritten adds [ErrNotWritten] to the error of a call that was not sent.
+// notWritten adds [ErrNotWritten] to the error of a call that was not executed.
 func notWritten(err error) error {
-	if tables.NotSent(err) {
+	if tables.NotExecuted(err) {
 		return fmt.Errorf("%w; %w", err, ErrNotWritten)
 	}
 	return err
