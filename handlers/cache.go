@@ -11,9 +11,10 @@ import (
 	"locklab/systems/cache/variants"
 )
 
-// Caches opens a cache variant by its name.
+// Caches opens a cache variant by its name, and says why c6 does not use its cache; nil: it does.
 type Caches interface {
 	Open(ctx context.Context, name string) (variants.Access, error)
+	Bypassed() error
 }
 
 type itemResponse struct {

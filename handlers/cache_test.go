@@ -18,11 +18,15 @@ type fakeCaches struct {
 	items   map[uint64]cache.Item
 	err     error // returned by Get and Put, if set
 	openErr error // returned by Open, if set
+
+	bypassed error
 }
 
 func (c *fakeCaches) Open(context.Context, string) (variants.Access, error) {
 	return variants.Access{Reader: c, Writer: c}, c.openErr
 }
+
+func (c *fakeCaches) Bypassed() error { return c.bypassed }
 
 func (c *fakeCaches) Get(_ context.Context, id uint64) (cache.Item, error) {
 	defer c.lock()()

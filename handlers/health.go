@@ -30,7 +30,7 @@ func (a *api) healthz(c *gin.Context) {
 }
 
 // readyz pings all servers at once and lists the unreachable ones, and the locks that their servers refuse to grant. It also lists what
-// weakens a lock, which does not make the instance unready.
+// weakens a lock, and why c6 does not use its cache, which do not make the instance unready: it answers, and truly.
 func (a *api) readyz(c *gin.Context) {
 	ctx, cancel := context.WithTimeout(c.Request.Context(), pingTimeout)
 	defer cancel()
@@ -62,6 +62,13 @@ func (a *api) readyz(c *gin.Context) {
 	response := gin.H{"instance": a.Instance, "ready": len(unreachable) == 0, "unreachable": unreachable}
 	if a.Preflight != nil {
 		response["preflight"] = reports
+	}
+	if a.Caches != nil {
+		bypassed := map[string]string{}
+		if err := a.Caches.Bypassed(); err != nil {
+			bypassed["c6"] = oneLine(err)
+		}
+		response["bypassed"] = bypassed
 	}
 	c.JSON(status, response)
 }

@@ -143,3 +143,14 @@ func TestReadyzTimeout(t *testing.T) {
 		})
 	})
 }
+
+// A cache that is not used, because changes may be missing, is named. The instance is ready: the database answers.
+func TestReadyzNamesACacheThatIsNotUsed(t *testing.T) {
+	s, c := withCaches(t)
+	for why, want := range map[error]map[string]any{nil: {}, errors.New("it is unsure"): {"c6": "it is unsure"}} {
+		c.bypassed = why
+		s.get("/readyz").wantJSON(t, http.StatusOK, map[string]any{
+			"instance": "8080", "ready": true, "unreachable": map[string]any{}, "bypassed": want,
+		})
+	}
+}

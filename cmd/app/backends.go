@@ -11,6 +11,7 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/redis/go-redis/v9"
 
+	"locklab/internal/database"
 	"locklab/lab/servers"
 	"locklab/order"
 	"locklab/systems/cache"
@@ -154,10 +155,7 @@ func redisClients(servers topology.Servers) []redis.UniversalClient {
 func (p *parts) addCaches(c *serveCommand, log *slog.Logger) {
 	b := variants.Backends{
 		Instance: c.Instance, Redis: p.redis.Master, DB: p.orders.DB, TTL: c.CacheTTL, Query: c.ItemQuery, Log: log,
-		Failed: p.outages.ReportFailure,
-	}
-	if dsn, isMySQL := strings.CutPrefix(c.Database, "mysql:"); isMySQL {
-		b.MySQL = dsn
+		Failed: p.outages.ReportFailure, MySQL: database.MySQL(c.Database),
 	}
 	for _, v := range p.versions {
 		if v.Name == "v3" {

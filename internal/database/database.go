@@ -45,6 +45,14 @@ func Validate(url string) error {
 	return err
 }
 
+// MySQL returns the DSN with which [Open] connects to MySQL or MariaDB; empty: the URL names no such database.
+func MySQL(url string) string {
+	if src, err := newSource(url); err == nil && strings.HasPrefix(url, "mysql:") {
+		return src.dsn
+	}
+	return ""
+}
+
 // Open opens a database. It retries until the database answers or ctx is done; then the error names the database and contains the error of
 // the last attempt that was not cut off.
 //

@@ -61,26 +61,32 @@ var (
 	databases, readers atomic.Uint32 // of that server
 )
 
-// binlog creates a database with the table on the shared server. Its connections have these settings.
-func binlog(t *testing.T, settings string) (*gorm.DB, Binlog) {
+// binlog creates a database with the table on the shared server. Its connections have these settings. The position is behind that.
+func binlog(t *testing.T, settings string) (*gorm.DB, Binlog, string) {
 	t.Helper()
 	dsn := sharedMariaDB.Of(t).DSN
-	name := fmt.Sprintf("things_%d", databases.Add(1))
+	name := fmt.Sprintf("lab_%03d", databases.Add(1))
 	execute(t, open(t, "mysql:"+dsn), "CREATE DATABASE "+name)
 	dsn = dsn[:strings.LastIndex(dsn, "/")+1] + name
 	db := open(t, "mysql:"+dsn+settings)
-	file, err := BinlogFile(t.Context(), db)
+	b := Binlog{DSN: dsn, Table: "things", Server: 100 + readers.Add(1)}
+	return db, b, now(t, b)
+}
+
+func now(t *testing.T, b Binlog) (position string) {
+	t.Helper()
+	position, err := b.Now(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return db, Binlog{DSN: dsn, Table: "things", Server: 100 + readers.Add(1), File: file}
+	return position
 }
 
 // A real server tells what any client has written, begins again behind a position, and follows into the next file. With MINIMAL the row
 // after an update has only what has changed, so that only the row before it tells the id.
 func TestBinlog(t *testing.T) {
 	for image, update := range map[string][]uint64{"FULL": {7, 7}, "MINIMAL": {7}} {
-		db, b := binlog(t, "?binlog_row_image='"+image+"'")
+		db, b, begin := binlog(t, "?binlog_row_image='"+image+"'")
 		all := func(told <-chan Change, ids ...uint64) (after string) {
 			for _, id := range ids {
 				after = next(t, told, id)
@@ -88,7 +94,7 @@ func TestBinlog(t *testing.T) {
 			return after
 		}
 		follows := func(after string) <-chan Change { b.Server = 100 + readers.Add(1); return follow(t, b, after) }
-		told := follows("")
+		told := follows(begin)
 		execute(t, db, "INSERT INTO things VALUES (7, 'a')", "UPDATE things SET text = 'b' WHERE id = 7")
 		after := next(t, told, 7)
 		all(told, update...)
@@ -97,8 +103,8 @@ func TestBinlog(t *testing.T) {
 		all(follows(after), append(update, 7, 8)...)
 		execute(t, db, "INSERT INTO things VALUES (9, REPEAT('y', 70000))")
 		all(follows(behind), 9)
-		b.Server, b.File = 100+readers.Add(1), "missing.000001"
-		if err := b.Follow(t.Context(), "", func(Change) error { return nil }); !errors.Is(err, ErrPosition) {
+		b.Server = 100 + readers.Add(1)
+		if err := b.Follow(t.Context(), "missing.000001:4", func(Change) error { return nil }); !errors.Is(err, ErrPosition) {
 			t.Errorf("a file that is not there: %v", err)
 		}
 		ends(t, b, behind)
@@ -135,13 +141,13 @@ func TestBinlogOfAnotherServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	db, b := open(t, "mysql:"+server.DSN), Binlog{DSN: server.DSN, Table: "things", Server: 100, File: "binlog.000001"}
+	db, b := open(t, "mysql:"+server.DSN), Binlog{DSN: server.DSN, Table: "things", Server: 100}
 	insert := func() { execute(t, db, "INSERT INTO things VALUES (7, 'a')", "DELETE FROM things WHERE id = 7") }
 	execute(t, db, "RESET MASTER") // so that both files have the same
 	insert()
 	var before []string
 	enough := errors.New("enough")
-	err = b.Follow(testenv.Context(t), "", func(c Change) error {
+	err = b.Follow(testenv.Context(t), "binlog.000001:4", func(c Change) error {
 		if before = append(before, c.After); len(before) == 2 {
 			return enough
 		}
@@ -177,27 +183,16 @@ func unixTime(t *testing.T, db *gorm.DB) (seconds int64) {
 	return seconds
 }
 
-// A server that compresses rows would let changes through unseen.
-func TestBinlogThatIsCompressed(t *testing.T) {
-	db, b := binlog(t, "")
-	execute(t, db, "SET GLOBAL log_bin_compress = ON")
-	t.Cleanup(func() { execute(t, db, "SET GLOBAL log_bin_compress = OFF", "FLUSH BINARY LOGS") }) // others read from the present file on
-	execute(t, db, "INSERT INTO things VALUES (7, REPEAT('y', 70000))")
-	err := b.Follow(testenv.Context(t), "", func(Change) error { return nil })
-	if err == nil || !strings.Contains(err.Error(), "log_bin_compress") {
-		t.Errorf("compressed rows: %v", err)
-	}
-}
-
 // The error names the setting that a server lacks. Without it the changes would never come.
-func TestBinlogFile(t *testing.T) {
-	db, b := binlog(t, "")
+func TestServersWithoutABinlogOfRows(t *testing.T) {
+	db, b, _ := binlog(t, "")
 	execute(t, db, "CREATE OR REPLACE USER poor", "GRANT ALL ON "+b.DSN[strings.LastIndex(b.DSN, "/")+1:]+".* TO poor")
 	for says, where := range map[string]string{
 		"binlog_format=MIXED": b.DSN + "?binlog_format='MIXED'", "GRANT REPLICATION SLAVE": strings.Replace(b.DSN, "root", "poor", 1),
 	} {
-		if file, err := BinlogFile(t.Context(), open(t, "mysql:"+where)); !errors.Is(err, ErrNoBinlog) || !strings.Contains(err.Error(), says) {
-			t.Errorf("the server writes to %q, %v; want an error that says %q", file, err, says)
+		b.DSN = where
+		if at, err := b.Now(t.Context()); !errors.Is(err, ErrNoBinlog) || !strings.Contains(err.Error(), says) {
+			t.Errorf("the server writes to %q, %v; want an error that says %q", at, err, says)
 		}
 	}
 }

@@ -21,6 +21,9 @@ var ErrUnavailable = errors.New("changes: server unavailable")
 // ErrPosition says that a source has no such position: the database lost its data, or removed what was not read yet. Changes may be lost.
 var ErrPosition = errors.New("changes: the position is not there any more")
 
+// ErrUnsure says that nobody knows which changes a source has missed. Drop the cache, and begin with what comes from now on.
+var ErrUnsure = errors.New("changes: some may be missing")
+
 // Deleter forgets an item.
 type Deleter interface {
 	Delete(ctx context.Context, id uint64) error
@@ -34,7 +37,10 @@ type Change struct {
 
 // Source is where the changes come from.
 type Source interface {
-	// Follow tells every change after a position ("": all that there are) until ctx ends, or tell fails. [ErrPosition]: it cannot begin there.
+	// Now returns the position behind the last change.
+	Now(ctx context.Context) (position string, err error)
+	// Follow tells every change after a position until ctx ends, or tell fails. [ErrPosition]: it cannot begin there. [ErrUnsure]: changes may
+	// be missing.
 	Follow(ctx context.Context, after string, tell func(Change) error) error
 }
 
@@ -44,37 +50,30 @@ type Stream struct {
 	Client redis.Cmdable
 	Key    string        // of the stream; its consumers' group has the same name
 	Idle   time.Duration // after which a change that was delivered and not acknowledged goes to another consumer
-
-	Drop func(context.Context) error // empties the cache, where nothing says what it has missed; nil: it is empty
 }
 
 // position is the key with the position after the last change that the stream has. A Redis that loses its data loses both.
 func (s Stream) position() string { return s.Key + ":position" }
 
-// Relay puts changes into the stream. It saves the position after Redis has confirmed the change: saved before, a crash between the two
-// loses the change. Without a position it drops the cache first. [ErrPosition] removes the position, so begin again, with a source that
-// knows where the database is now.
+// Relay puts changes into the stream, from its position on. It saves the position after Redis has confirmed the change: saved before, a
+// crash between the two loses the change.
 func (s Stream) Relay(ctx context.Context, from Source) error {
 	after, err := s.Client.Get(ctx, s.position()).Result()
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return answered(ctx, err)
 	}
-	if after == "" && s.Drop != nil {
-		if err := s.Drop(ctx); err != nil {
-			return err
-		}
-	}
-	err = from.Follow(ctx, after, func(c Change) error {
-		err := s.Client.XAdd(ctx, &redis.XAddArgs{Stream: s.Key, Values: []any{"id", c.ID}}).Err()
+	return from.Follow(ctx, after, func(c Change) error {
+		err := s.Add(ctx, c)
 		if err == nil {
-			err = s.Client.Set(ctx, s.position(), c.After, 0).Err()
+			err = answered(ctx, s.Client.Set(ctx, s.position(), c.After, 0).Err())
 		}
-		return answered(ctx, err)
+		return err
 	})
-	if errors.Is(err, ErrPosition) {
-		return errors.Join(err, s.Client.Del(ctx, s.position()).Err())
-	}
-	return err
+}
+
+// Add puts a change into the stream.
+func (s Stream) Add(ctx context.Context, c Change) error {
+	return answered(ctx, s.Client.XAdd(ctx, &redis.XAddArgs{Stream: s.Key, Values: []any{"id", c.ID}}).Err())
 }
 
 // Consume deletes what has changed, until ctx ends or a server does not answer. It acknowledges a change after the delete: acknowledged

@@ -113,8 +113,9 @@ func TestOutbox(t *testing.T) {
 type listed struct {
 	ids  []uint64
 	from string
-	fail error
 }
+
+func (l *listed) Now(context.Context) (string, error) { return "", nil }
 
 func (l *listed) Follow(_ context.Context, after string, tell func(Change) error) error {
 	l.from = after
@@ -123,7 +124,7 @@ func (l *listed) Follow(_ context.Context, after string, tell func(Change) error
 			return err
 		}
 	}
-	return l.fail
+	return nil
 }
 
 // deletes tells what is deleted, and fails on demand.
@@ -192,30 +193,6 @@ func TestStream(t *testing.T) {
 	_ = consume(t, s, "three", d, 92) // another consumer does what was not acknowledged
 	if len(d.ids) > 0 {
 		t.Errorf("%d deletes too many", len(d.ids))
-	}
-}
-
-// Without a position nothing says what the cache has missed, so it is dropped first. A position that is not there any more is removed.
-func TestRelayWithoutItsPosition(t *testing.T) {
-	s := stream(t)
-	dropped := 0
-	s.Drop = func(context.Context) error { dropped++; return nil }
-	from := &listed{ids: []uint64{7}}
-	if err := s.Relay(t.Context(), from); err != nil || dropped != 1 {
-		t.Fatalf("without a position: dropped %d times, %v", dropped, err)
-	}
-	from.ids, from.fail = nil, ErrPosition
-	if err := s.Relay(t.Context(), from); !errors.Is(err, ErrPosition) || from.from != "a" || dropped != 1 {
-		t.Errorf("from %q, dropped %d times, %v", from.from, dropped, err)
-	}
-	from.fail = nil
-	if err := s.Relay(t.Context(), from); err != nil || from.from != "" || dropped != 2 {
-		t.Errorf("behind a position that was lost: from %q, dropped %d times, %v", from.from, dropped, err)
-	}
-	s = stream(t)
-	s.Drop, from.from = func(context.Context) error { return ErrUnavailable }, "not asked"
-	if err := s.Relay(t.Context(), from); !errors.Is(err, ErrUnavailable) || from.from != "not asked" {
-		t.Errorf("the cache cannot be dropped: %v", err)
 	}
 }
 

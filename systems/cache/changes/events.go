@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"strings"
+	"sync/atomic"
 )
 
 // Types of events, as MySQL's "Replication Protocol" and MariaDB's "Binlog Event Types" number them.
 const (
+	queryEvent    = 2 // a statement; beside rows those of BEGIN and COMMIT, and of what changes tables
 	rotateEvent   = 4
 	formatEvent   = 15 // the first of each file; the server sends it wherever the reader begins
 	xidEvent      = 16 // the end of a transaction
@@ -21,10 +24,13 @@ const (
 	deleteRowsV2  = 32
 )
 
-// unread are the events that have rows in a form that this reader does not know. To leave one out would lose changes.
+// unread are the events that have changes in a form that this reader does not know. To leave one out would lose changes.
 var unread = map[byte]string{
+	18:  "a LOAD DATA as a statement (binlog_format)",
+	26:  "a gap that the server knows of",
 	39:  "a partial update (binlog_row_value_options)",
 	40:  "a compressed transaction (binlog_transaction_compression)",
+	165: "a compressed statement (log_bin_compress)",
 	166: "compressed rows (log_bin_compress)", 167: "compressed rows (log_bin_compress)", 168: "compressed rows (log_bin_compress)",
 }
 
@@ -47,23 +53,40 @@ type reader struct {
 	at              position // behind the last transaction
 	tell            func(Change) error
 
-	tables map[uint64][]column // the numbers that the table has in the binlog
-	rows   []uint64            // ids of the transaction that has not ended yet
+	read   atomic.Pointer[position] // behind the last event
+	tables map[uint64][]column      // the numbers that the table has in the binlog
+	rows   []uint64                 // ids of the transaction that has not ended yet
 }
 
 // eventHeader is the length of time 4, type 1, server 4, length 4, end 4, flags 2.
 const eventHeader = 19
 
-// event reads one event. A row is told when its transaction is complete, because reading can only begin again between two transactions.
+// event reads one event, and remembers how far it has come.
 func (r *reader) event(event []byte) error {
 	if len(event) < eventHeader {
 		return errTruncated
 	}
+	if err := r.change(event); err != nil {
+		return err
+	}
+	at := r.at
+	if end := binary.LittleEndian.Uint32(event[13:]); event[4] != rotateEvent && end != 0 { // 0: the server made it for this reader
+		at.offset = end
+	}
+	r.read.Store(&at)
+	return nil
+}
+
+// change reads what an event changes. A row is told when its transaction is complete, because reading can only begin again between two
+// transactions.
+func (r *reader) change(event []byte) error {
 	kind, end, body := event[4], binary.LittleEndian.Uint32(event[13:]), cursor{rest: withoutChecksum(event)[eventHeader:]}
 	if what := unread[kind]; what != "" {
-		return fmt.Errorf("changes: the binlog has %s at %s, which is not read", what, r.at)
+		return fmt.Errorf("%w: the binlog has %s behind %s, which is not read", ErrUnsure, what, r.at)
 	}
 	switch kind {
+	case queryEvent:
+		return r.statement(&body, position{r.at.file, end, r.at.made})
 	case rotateEvent:
 		offset, file := uint32(body.number(8)), string(body.rest)
 		if file != r.at.file {
@@ -84,6 +107,31 @@ func (r *reader) event(event []byte) error {
 		return r.commit(position{r.at.file, end, r.at.made})
 	}
 	return body.err()
+}
+
+// statement reads a statement. One that is in the binlog as a text may change any row of the table, as TRUNCATE does, or what rows look
+// like, as ALTER TABLE does. Nobody can tell from its text, so each that names the database, or was sent by a session that uses it, is an
+// error. A trigger or a cascade that such a statement sets off from another database is not seen.
+func (r *reader) statement(body *cursor, end position) error {
+	body.skip(8)
+	database := body.number(1)
+	body.skip(2)
+	body.skip(int(body.number(2)))
+	uses := string(body.bytes(int(database)))
+	body.skip(1)
+	text := strings.ToUpper(string(body.rest))
+	first, _, _ := strings.Cut(text, " ")
+	switch {
+	case body.short:
+		return errTruncated
+	case text == "COMMIT" || text == "ROLLBACK": // of a table without transactions, which keeps its rows
+		return r.commit(end)
+	case text == "BEGIN" || first == "SAVEPOINT" || first == "ROLLBACK" || first == "XA" && !strings.HasPrefix(text, "XA COMMIT"):
+		return nil
+	case uses == r.database || strings.Contains(text, strings.ToUpper(r.database)):
+		return fmt.Errorf("%w: behind %s the binlog has a statement that may concern %s.%s: %.60s", ErrUnsure, r.at, r.database, r.table, text)
+	}
+	return nil
 }
 
 // withoutChecksum removes the checksum behind an event, where there is one. Each file says whether its events have one, and the server does

@@ -25,6 +25,7 @@ type Outbox struct {
 	DB    *gorm.DB
 	Table string        // whose rows are told; they have a column id
 	Every time.Duration // the pause between two looks
+	Sure  func()        // is called after each look, when all that was there is told; nil: nobody asks
 }
 
 // Install creates the table and its triggers, in SQLite. Until ctx ends it waits for other writers.
@@ -50,12 +51,23 @@ func (o Outbox) install(db *gorm.DB) error {
 	return nil
 }
 
-// Follow implements [Source].
+// Now implements [Source].
+func (o Outbox) Now(ctx context.Context) (string, error) {
+	var last uint64
+	err := o.DB.WithContext(ctx).Model(&change{}).Select("COALESCE(MAX(id), 0)").Scan(&last).Error
+	if err != nil {
+		return "", answered(ctx, err)
+	}
+	return strconv.FormatUint(last, 10), nil
+}
+
+// Follow implements [Source]. Without a position it tells all that there are.
 func (o Outbox) Follow(ctx context.Context, after string, tell func(Change) error) error {
+	const page = 100
 	last, _ := strconv.ParseUint(after, 10, 64) // "": 0
 	for {
 		var rows []change
-		if err := o.DB.WithContext(ctx).Order("id").Limit(100).Find(&rows, "id > ?", last).Error; err != nil {
+		if err := o.DB.WithContext(ctx).Order("id").Limit(page).Find(&rows, "id > ?", last).Error; err != nil {
 			return answered(ctx, err)
 		}
 		for _, row := range rows {
@@ -63,6 +75,9 @@ func (o Outbox) Follow(ctx context.Context, after string, tell func(Change) erro
 			if err := tell(Change{row.ItemID, strconv.FormatUint(last, 10)}); err != nil {
 				return err
 			}
+		}
+		if o.Sure != nil && len(rows) < page {
+			o.Sure()
 		}
 		select {
 		case <-ctx.Done():

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -62,13 +63,14 @@ type Access struct {
 type Set struct {
 	b Backends
 
-	mu      sync.Mutex
-	db      *cache.Database // nil: not opened yet
-	opened  map[string]Access
-	running sync.WaitGroup
-	ending  context.Context // ends what runs in the background
-	end     context.CancelFunc
-	closers []func() error
+	mu       sync.Mutex
+	db       *cache.Database // nil: not opened yet
+	opened   map[string]Access
+	follower atomic.Pointer[followed] // c6; nil: not opened yet
+	running  sync.WaitGroup
+	ending   context.Context // ends what runs in the background
+	end      context.CancelFunc
+	closers  []func() error
 }
 
 // New returns the variants over backends.
@@ -229,30 +231,41 @@ func (s *Set) following(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	stream := changes.Stream{Client: s.b.Redis, Key: name + ":changes", Idle: time.Second, Drop: aside.DeleteAll}
+	f := newFollowed(aside, s, changes.Stream{Client: s.b.Redis, Key: name + ":changes", Idle: time.Second})
+	s.follower.Store(f)
 	s.background("relay changes", func(ctx context.Context) error {
-		from, err := s.source(ctx) // a database that was lost has other files, or needs its outbox again
-		if err != nil {
-			return err
+		from, err := s.source(ctx) // a database that was lost needs its outbox again
+		if err == nil {
+			err = f.follow(ctx, from)
 		}
-		if err = stream.Relay(ctx, from); errors.Is(err, changes.ErrPosition) {
-			s.b.Log.Warn("the database has lost changes, or all its data: the cache is dropped", "cache", name, "error", err)
-			return nil // an outage that is known would hide it
+		if ctx.Err() == nil {
+			f.leave(err)
 		}
 		return err
 	})
-	s.background("consume changes", func(ctx context.Context) error { return stream.Consume(ctx, s.b.Instance, aside) })
-	s.set(name, aside, s.db)
+	s.background("consume changes", func(ctx context.Context) error { return f.stream.Consume(ctx, s.b.Instance, aside) })
+	s.set(name, f, s.db)
 	return nil
 }
 
+// Bypassed returns why c6 does not use its cache. It returns nil if c6 does, or if nobody has asked for it yet.
+func (s *Set) Bypassed() error {
+	if f := s.follower.Load(); f != nil {
+		return f.bypassed()
+	}
+	return nil
+}
+
+// source is where c6's changes come from. It can be read from now on.
 func (s *Set) source(ctx context.Context) (changes.Source, error) {
+	sure := func() { s.follower.Load().use() }
 	if s.b.MySQL == "" {
-		o := changes.Outbox{DB: s.b.DB, Table: cache.Table, Every: 50 * time.Millisecond}
+		o := changes.Outbox{DB: s.b.DB, Table: cache.Table, Every: 50 * time.Millisecond, Sure: sure}
 		return o, o.Install(ctx)
 	}
-	file, err := changes.BinlogFile(ctx, s.b.DB)
-	return changes.Binlog{DSN: s.b.MySQL, Table: cache.Table, Server: 1<<31 + rand.Uint32N(1<<31), File: file}, err
+	b := changes.Binlog{DSN: s.b.MySQL, Table: cache.Table, Server: 1<<31 + rand.Uint32N(1<<31), Sure: sure}
+	_, err := b.Now(ctx)
+	return b, err
 }
 
 // background repeats work until Close, a second after it has ended.
