@@ -61,11 +61,14 @@ func (f *followed) follow(ctx context.Context, from changes.Source) error {
 	return err
 }
 
-// use uses the cache from now on.
+// use uses the cache from now on. It is filled over new connections: the old ones may lead to another server than the one that is followed.
 func (f *followed) use() {
-	if f.unsure.Swap(nil) != nil {
-		f.log.Info("the cache is used: it follows the database", "cache", f.cache.Prefix)
+	if f.unsure.Load() == nil {
+		return
 	}
+	tables.Leave(f.pool)
+	f.unsure.Store(nil)
+	f.log.Info("the cache is used: it follows the database", "cache", f.cache.Prefix)
 }
 
 // leave lets the database answer from now on, over new connections: the old ones may lead to another server. It returns when nothing is

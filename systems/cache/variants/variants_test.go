@@ -218,7 +218,7 @@ func TestTheDatabaseBehindAnAddressMoves(t *testing.T) {
 	old, _ := binlogServer(t, "old")
 	newer, direct := binlogServer(t, "newer")
 	var at atomic.Pointer[servers.Database]
-	at.Store(old)
+	at.Store(newer)
 	proxy := faultproxy.New(func(ctx context.Context) (net.Conn, error) { return faultproxy.TCP(at.Load().Addr)(ctx) })
 	t.Cleanup(proxy.Close)
 	addr, err := proxy.Listen()
@@ -232,7 +232,10 @@ func TestTheDatabaseBehindAnAddressMoves(t *testing.T) {
 	b.MySQL, b.Log = dsn, slog.New(slog.NewTextHandler(&said, nil))
 	s := variants.New(b)
 	t.Cleanup(func() { _ = s.Close() })
-	c6, other := access(t, s, "c6"), access(t, s, "c5")
+	other := access(t, s, "c5")
+	sees(t, other, 7, "newer") // over a connection that stays open
+	at.Store(old)
+	c6 := access(t, s, "c6")
 	used := func() {
 		testenv.Eventually(t, "c6 uses its cache", func() bool { return s.Bypassed() == nil })
 	}
@@ -240,6 +243,9 @@ func TestTheDatabaseBehindAnAddressMoves(t *testing.T) {
 		testenv.Eventually(t, "c6 says "+says, func() bool { return strings.Contains(fmt.Sprint(s.Bypassed()), says) })
 	}
 	used()
+	if item, err := c6.Get(t.Context(), 7); err != nil || item.Text != "old" {
+		t.Errorf("c6 answers %q, %v", item.Text, err)
+	}
 	if _, err := other.Put(t.Context(), 8, "by c5"); err != nil { // it knows nothing of the cache of c6
 		t.Fatal(err)
 	}
