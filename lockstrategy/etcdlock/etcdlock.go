@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -26,7 +27,8 @@ import (
 // There is one holder while a majority of the servers keeps what it has confirmed, and clocks run alike to one per cent. The holder must
 // stop when its lease's context ends. There may be two when the cluster is restored from a backup, or when the key is deleted by hand.
 // A leader that was paused may revoke leases that its successor has renewed (etcd-io/etcd#15247). A holder may ignore its context. The
-// fencing token is the create revision, which a majority has agreed on: it grows over every failover.
+// number of a grant is the create revision, which a majority has agreed on, added to the time when the data began ([session.NumberAt], by the
+// clock of the first holder). So tokens grow over every failover, and over a loss of all data, but not over the return of an older copy.
 //
 // etcd's leases have whole seconds, and at least one and a half election timeouts. It looks for expired ones twice a second. So the key
 // of a dead holder stays for its lease, rounded up to such a second, and about a second more. A new leader gives every lease its whole
@@ -100,6 +102,7 @@ type contender struct {
 	position          *serverLease // of the key while it waits; nil: it does not
 	private           bool         // the lease is not renewed, and of no use to others
 	revision          int64        // create revision of the key; 0: not created, or not known
+	birth             uint64       // of the servers' data
 	modified          int64        // the revision of its latest version that is known
 	unknown           bool         // the request that creates the key has no answer
 	seen              time.Time    // when the position was last confirmed
@@ -118,7 +121,7 @@ func (c *contender) ask(ctx context.Context) (*session.Grant, time.Duration, err
 	switch {
 	case granted:
 		return &session.Grant{
-			Key: c.key, Number: uint64(c.revision), Asked: *c.held.confirmed.Load(), Expiry: c.held.span, Renewed: !c.private, Owner: c,
+			Key: c.key, Number: c.birth + uint64(c.revision), Asked: *c.held.confirmed.Load(), Expiry: c.held.span, Renewed: !c.private, Owner: c,
 		}, 0, nil
 	case err != nil && c.revision > 0 && time.Since(c.seen) < positionLease:
 		return nil, retryPause, err // it has its position still, and soon there is a leader
@@ -181,25 +184,49 @@ func (c *contender) enter(ctx context.Context) (granted bool, err error) {
 func (c *contender) create(ctx context.Context, otherwise ...clientv3.Op) (granted bool, reply *clientv3.TxnResponse, err error) {
 	c.unknown = true
 	reply, err = c.lock.client.Txn(ctx).If(clientv3.Compare(clientv3.CreateRevision(c.prefix).WithPrefix(), "=", 0)).
-		Then(clientv3.OpPut(c.name, "", clientv3.WithLease(c.held.id))).Else(otherwise...).Commit()
+		Then(clientv3.OpPut(c.name, "", clientv3.WithLease(c.held.id)), clientv3.OpGet(birthKey)).Else(otherwise...).Commit()
 	refused := rpctypes.EtcdError{}
 	c.unknown = err != nil && (!errors.As(err, &refused) || refused.Code() == codes.Unavailable)
 	if err == nil && (reply.Succeeded || len(otherwise) > 0) {
 		c.revision, c.modified, c.seen = reply.Header.Revision, reply.Header.Revision, time.Now()
 	}
-	return err == nil && reply.Succeeded, reply, err
+	if err != nil || !reply.Succeeded {
+		return false, reply, err
+	}
+	err = c.born(ctx, reply)
+	return err == nil, reply, err
+}
+
+// birthKey has the number of the time when the servers' data began. No key of a lock's queue has its name.
+const birthKey = "locklab/birth"
+
+// born keeps what birthKey has, by the last response of a transaction. The first holder creates it. After an error the key has its lease
+// all the same, and the next request finds that it is the oldest.
+func (c *contender) born(ctx context.Context, granted *clientv3.TxnResponse) (err error) {
+	found := granted.Responses[len(granted.Responses)-1].GetResponseRange().Kvs
+	if len(found) == 0 {
+		get := clientv3.OpGet(birthKey)
+		granted, err = c.lock.client.Txn(ctx).If(clientv3.Compare(clientv3.CreateRevision(birthKey), "=", 0)).
+			Then(clientv3.OpPut(birthKey, fmt.Sprint(session.NumberAt(time.Now()))), get).Else(get).Commit()
+		if err != nil {
+			return err
+		}
+		found = granted.Responses[len(granted.Responses)-1].GetResponseRange().Kvs
+	}
+	c.birth, err = strconv.ParseUint(string(found[0].Value), 10, 56)
+	return err
 }
 
 // advance gives the key the holder's lease if it is the oldest now.
 func (c *contender) advance(ctx context.Context) (granted bool, err error) {
-	if asked := time.Now(); !c.position.fresh() {
+	if asked := time.Now(); c.position != nil && !c.position.fresh() {
 		if term, err := c.lock.extend(ctx, c.position); err == nil && term > 0 { // the transaction says why it failed
 			c.position.confirmed.Store(&asked)
 		}
 	}
 	reply, err := c.lock.client.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(c.name), "=", c.modified),
 		clientv3.Compare(clientv3.CreateRevision(c.prefix).WithPrefix(), ">", c.revision-1)).
-		Then(clientv3.OpPut(c.name, "", clientv3.WithLease(c.held.id))).
+		Then(clientv3.OpPut(c.name, "", clientv3.WithLease(c.held.id)), clientv3.OpGet(birthKey)).
 		Else(clientv3.OpGet(c.name), clientv3.OpGet(c.prefix, append(clientv3.WithLastCreate(), clientv3.WithMaxCreateRev(c.revision-1))...)).
 		Commit()
 	if err != nil {
@@ -209,7 +236,8 @@ func (c *contender) advance(ctx context.Context) (granted bool, err error) {
 	if reply.Succeeded {
 		c.lock.keep(c.position)
 		c.position = nil
-		return true, nil
+		err = c.born(ctx, reply)
+		return err == nil, err
 	}
 	own, before := reply.Responses[0].GetResponseRange().Kvs, reply.Responses[1].GetResponseRange()
 	switch {

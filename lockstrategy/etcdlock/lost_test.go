@@ -36,11 +36,14 @@ func TestEtcdLosesItsData(t *testing.T) {
 	if _, err := member.Restart(testenv.Context(t)); err != nil {
 		t.Fatal(err)
 	}
-	testlocks.Released(t, testlocks.Must(lock.Acquire(t.Context(), "another"))(t))
+	testlocks.Released(t, testlocks.Granted(t, lock, "another"))
 	next := testlocks.Served(t, waiter)
 	<-held.Context().Done()
 	if cause := context.Cause(held.Context()); !errors.Is(cause, lockstrategy.ErrGone) {
 		t.Errorf("the lease ended with %v", cause)
+	}
+	if next.FencingToken() <= held.FencingToken() {
+		t.Errorf("the token %d follows %d", next.FencingToken(), held.FencingToken())
 	}
 	testlocks.Released(t, next)
 }

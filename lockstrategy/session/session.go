@@ -24,6 +24,12 @@ type Grant struct {
 	Unanswered bool
 }
 
+// NumberAt is the number of a grant at a time: since 2000, in steps of 32 µs. A server whose own numbers begin anew when it loses its data
+// adds them to that of the time when its data began. Then they grow over the loss, unless it gave out more numbers than there were steps.
+func NumberAt(t time.Time) uint64 {
+	return uint64(max(0, t.Sub(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC))/(32*time.Microsecond)))
+}
+
 // Owner sends the requests of one grant to its backend. Each call has a timeout of its own. A request that is executed twice must not
 // change another owner's grant.
 type Owner interface {

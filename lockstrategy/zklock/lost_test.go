@@ -53,6 +53,9 @@ func TestZooKeeperLosesItsData(t *testing.T) {
 			if cause := context.Cause(held.Context()); name == "the latest" && !errors.Is(cause, lockstrategy.ErrGone) {
 				t.Errorf("the next has the lock, and the lease ended with %v", cause)
 			}
+			if name == "all of it" && next.FencingToken() <= held.FencingToken() {
+				t.Errorf("the token %d follows %d", next.FencingToken(), held.FencingToken())
+			}
 			<-held.Context().Done()
 			testlocks.Released(t, next)
 			if err := held.Release(t.Context()); !errors.Is(err, lockstrategy.ErrGone) {

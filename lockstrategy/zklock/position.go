@@ -27,7 +27,7 @@ type position struct {
 	path        string          // of the node; empty: there is none
 	failed      error           // why there is none
 	asked       time.Time       // when the node's creation was sent
-	number      uint64          // of the transaction that created the node
+	number      uint64          // of its grant
 	deleted     <-chan zk.Event // closed when the node is gone, or its session
 	once        sync.Once       // for the end of its lease
 }
@@ -146,25 +146,34 @@ func (p *position) look(c *zk.Conn) (before string, err error) {
 		return "", zk.ErrNoNode
 	}
 	var names []string
-	var both errgroup.Group
-	both.Go(func() (err error) {
+	var all errgroup.Group
+	all.Go(func() (err error) {
 		names, _, err = c.Children(p.parent)
 		return err
 	})
 	if p.deleted == nil {
-		both.Go(func() error {
-			_, stat, deleted, err := c.ChildrenW(p.path)
-			if err == nil {
-				p.deleted, p.number = deleted, uint64(stat.Czxid)
-				err = keptBy(c, stat)
-			}
-			return err
-		})
+		all.Go(func() error { return p.own(c) })
 	}
-	if err := both.Wait(); err != nil {
+	if err := all.Wait(); err != nil {
 		return "", err
 	}
 	return p.before(names)
+}
+
+// own reads the position's node, and the root, which is as old as the servers' data.
+func (p *position) own(c *zk.Conn) error {
+	var data *zk.Stat
+	var both errgroup.Group
+	both.Go(func() (err error) {
+		_, data, err = c.Exists(root)
+		return err
+	})
+	_, node, deleted, err := c.ChildrenW(p.path)
+	if err := errors.Join(both.Wait(), err); err != nil {
+		return err
+	}
+	p.deleted, p.number = deleted, session.NumberAt(time.UnixMilli(data.Ctime))+uint64(node.Czxid)
+	return keptBy(c, node)
 }
 
 // keptBy returns [zk.ErrNoNode] for a node of another session than the connection's: of an earlier one, which nobody keeps alive. Servers

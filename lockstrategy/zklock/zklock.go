@@ -38,8 +38,9 @@ type Config struct {
 // pauses while it waits stops those behind it until its session ends. A holder that hangs does so too, also with [lockstrategy.LeaseFor].
 //
 // The key's node is a container: the servers delete it some time after it is empty. [lockstrategy.TryOnce] enters the queue and leaves it,
-// which costs two writes. A fencing token is the transaction number of the node's creation × 256, plus the hand-offs. It is below 2^53,
-// where JavaScript begins to round, until an ensemble has its 8192nd leader.
+// which costs two writes. The number of a grant is the transaction that created its node, added to the
+// time when the root was created ([session.NumberAt]). So tokens grow over a loss of all data, unless the ensemble has elected a leader
+// more often than every 38 hours. They do not grow over the return of an older copy.
 type Lock struct {
 	client *client
 	keeper *session.Keeper
