@@ -27,8 +27,9 @@ import (
 // There is one holder while a majority of the servers keeps what it has confirmed, and clocks run alike to one per cent. The holder must
 // stop when its lease's context ends. There may be two when the cluster is restored from a backup, or when the key is deleted by hand.
 // A leader that was paused may revoke leases that its successor has renewed (etcd-io/etcd#15247). A holder may ignore its context. The
-// number of a grant is the create revision, which a majority has agreed on, added to the time when the data began ([session.NumberAt], by the
-// clock of the first holder). So tokens grow over every failover, and over a loss of all data, but not over the return of an older copy.
+// number of a grant is the create revision, which a majority has agreed on, added to the time when the data began ([session.NumberAt], by
+// the clock of the first holder). So tokens grow over every failover, and over a loss of all data, but not over the return of an older
+// copy.
 //
 // etcd's leases have whole seconds, and at least one and a half election timeouts. It looks for expired ones twice a second. So the key
 // of a dead holder stays for its lease, rounded up to such a second, and about a second more. A new leader gives every lease its whole
