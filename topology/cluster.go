@@ -106,9 +106,10 @@ func (n clusterNode) convert(err error) error {
 	if !redirected {
 		addr, redirected = redis.IsAskError(err)
 	}
-	switch host, port, _ := strings.Cut(addr, ":"); {
+	colon := max(0, strings.LastIndexByte(addr, ':')) // an IPv6 address has more
+	switch host := addr[:colon]; {
 	case redirected && host == "":
-		return reply(strings.TrimSuffix(err.Error(), addr) + n.addressOf("", port))
+		return reply(strings.TrimSuffix(err.Error(), addr) + n.addressOf("", addr[colon+1:]))
 	case redirected && host == "?":
 		return reply("TRYAGAIN This server has no name: " + err.Error())
 	}

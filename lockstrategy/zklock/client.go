@@ -36,7 +36,7 @@ type client struct {
 	dialed          time.Time
 	greetingTimeout time.Duration // of the next greeting. Only package zk's goroutine that dials uses it, dialed, and the next two
 	refused         time.Time     // since when servers have refused the session; zero: the last one that answered a greeting took it
-	grants          string        // the server that has refused the session, and then granted another client a new one
+	grants          []string      // the servers that have refused the session, and then granted another client a new one
 }
 
 const (

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"locklab/lab/servers"
 	"locklab/lab/testenv"
 	"locklab/lab/testenv/testlocks"
@@ -22,38 +24,55 @@ import (
 func TestZooKeeperLosesItsData(t *testing.T) {
 	testenv.Slow(t)
 	t.Parallel()
-	for name, lose := range map[string]func(testing.TB, *servers.ZooKeeperNode) func() error{
-		"all of it": func(_ testing.TB, n *servers.ZooKeeperNode) func() error { return n.LoseDisk },
-		"the latest": func(t testing.TB, n *servers.ZooKeeperNode) func() error {
+	loseAll := func(_ testing.TB, n *servers.ZooKeeperNode) func() error { return n.LoseDisk }
+	for name, of := range map[string]struct {
+		servers int
+		lose    func(testing.TB, *servers.ZooKeeperNode) func() error
+	}{
+		"all of it":          {1, loseAll},
+		"all of an ensemble": {3, loseAll},
+		"the latest": {1, func(t testing.TB, n *servers.ZooKeeperNode) func() error {
 			return testlocks.Must(n.CopyDisk())(t)
-		},
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			node := testenv.Ensemble(t, 1)[0]
-			z := testlocks.Must(zklock.New([]string{node.Addr}, zklock.Config{
-				Timing: lockstrategy.Timing{Expiry: time.Hour, Request: 15 * time.Second},
+			nodes := testenv.Ensemble(t, of.servers)
+			z := testlocks.Must(zklock.New(servers.Addrs(nodes), zklock.Config{
+				Timing: lockstrategy.Timing{Expiry: time.Hour, Request: 30 * time.Second},
 			}))(t)
 			lock := testlocks.Opened(t, false, z, z.Close, localqueue.HandOff{})
 			held := testlocks.Granted(t, lock, "k")
 			waiter := testlocks.InBackground(t, lock, "k")
-			admin := newZooKeeperAdmin(t, node.Addr)
+			admin := newZooKeeperAdmin(t, nodes[0].Addr)
 			testenv.Eventually(t, "it waits", func() bool { return len(admin.entries(t, "k")) == 2 })
-			lost := lose(t, node)
+			var lost []func() error
+			for _, node := range nodes {
+				lost = append(lost, of.lose(t, node))
+			}
 			for range 10 {
 				testlocks.Released(t, testlocks.Granted(t, lock, "another"))
 			}
-			if err := lost(); err != nil {
-				t.Fatal(err)
+			for _, lose := range lost {
+				if err := lose(); err != nil {
+					t.Fatal(err)
+				}
 			}
-			if _, err := node.Restart(testenv.Context(t)); err != nil {
+			var started errgroup.Group // an ensemble answers when a majority runs
+			for _, node := range nodes {
+				started.Go(func() error {
+					_, err := node.Restart(testenv.Context(t))
+					return err
+				})
+			}
+			if err := started.Wait(); err != nil {
 				t.Fatal(err)
 			}
 			next := testlocks.Served(t, waiter)
 			if cause := context.Cause(held.Context()); name == "the latest" && !errors.Is(cause, lockstrategy.ErrGone) {
 				t.Errorf("the next has the lock, and the lease ended with %v", cause)
 			}
-			if name == "all of it" && next.FencingToken() <= held.FencingToken() {
+			if name != "the latest" && next.FencingToken() <= held.FencingToken() {
 				t.Errorf("the token %d follows %d", next.FencingToken(), held.FencingToken())
 			}
 			<-held.Context().Done()

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -107,14 +108,14 @@ func (w *wire) refused(p []byte) (int, error) {
 	case c.refused.IsZero():
 		c.refused = time.Now()
 	case time.Since(c.refused) < refusal:
-	case c.grants == w.addr:
+	case slices.Contains(c.grants, w.addr):
 		answer := make([]byte, 24) // an empty password, and 0 for all but the length
 		answer[3] = byte(len(answer) - 4)
 		w.expired = bytes.NewReader(answer)
 		c.greeted(0)
 		return w.expired.Read(p)
 	case w.grantsAnother():
-		c.grants = w.addr
+		c.grants = append(c.grants, w.addr)
 	}
 	return 0, errSessionRefused
 }
@@ -150,7 +151,7 @@ func (w *wire) grantsAnother() bool {
 func (c *client) greeted(timeout time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.refused, c.grants = time.Time{}, ""
+	c.refused, c.grants = time.Time{}, nil
 	c.greetingTimeout = max(firstGreeting, 2*time.Since(c.dialed))
 	if timeout > 0 {
 		c.timeout = timeout
