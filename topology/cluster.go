@@ -88,7 +88,7 @@ func (n clusterNode) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 // ProcessPipelineHook is for the commands after an ASK redirection, which the client sends in a pipeline.
 func (n clusterNode) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
-		err := next(ctx, cmds)
+		err := greeting(cmds[0], next(ctx, cmds))
 		for _, cmd := range cmds {
 			cmd.SetErr(n.convert(cmd.Err()))
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,8 +16,8 @@ import (
 )
 
 // members knows the servers of a cluster by their ids: those in the first view of it that has all slots, and in each later view of one
-// of these servers. A master that restarts empty has another id, and so has every server of another cluster at an address of this one. No
-// command is sent to them.
+// of these servers, with those that have no slots yet. A master that restarts empty has another id, and so has every server of another
+// cluster at an address of this one. No command is sent to them.
 //
 // When no member has shown its view for abandonAfter, a server at an address of the configuration may belong to a new cluster, as after
 // the loss of all servers' data. Then that cluster is taken.
@@ -30,6 +31,7 @@ type members struct {
 	mu   sync.Mutex
 	ids  map[string]bool
 	lost time.Time // when a server has first failed to show its view, since the last member that did; zero: none has failed
+	last time.Time // when one has failed last
 }
 
 const (
@@ -39,11 +41,17 @@ const (
 )
 
 // errNotMember says that the server at an address is not one of the cluster's.
-var errNotMember = fmt.Errorf("%w, because this server is not one of the cluster's", replies.ErrNotSent)
+const errNotMember = replies.NotYet("this server is not one of the cluster's")
 
 // check refuses a new connection to a server that is no member.
 func (n clusterNode) check(ctx context.Context, conn *redis.Conn) error {
 	id, err := conn.Do(ctx, "CLUSTER", "MYID").Text()
+	if refused := redis.Error(nil); errors.As(err, &refused) { // by a service or for a user that may not ask this
+		if listed, failed := conn.ClusterNodes(ctx).Result(); failed == nil {
+			id, _ = idsIn(listed)
+			err = nil
+		}
+	}
 	switch {
 	case redis.HasErrorPrefix(err, "This instance has cluster support disabled"):
 		return fmt.Errorf("%s: %w: it has no cluster", n.addr, errNotMember)
@@ -64,7 +72,7 @@ func (m *members) has(id, addr string) bool {
 }
 
 // abandoned reports whether no member may be left. m.mu is held.
-func (m *members) abandoned() bool { return !m.lost.IsZero() && time.Since(m.lost) > abandonAfter }
+func (m *members) abandoned() bool { return m.last.Sub(m.lost) > abandonAfter }
 
 // view asks a server for its view of the cluster. go-redis cannot read a view in which a server does not tell its host.
 func (n clusterNode) view(ctx context.Context, slots *redis.ClusterSlotsCmd, next redis.ProcessHook) error {
@@ -77,21 +85,59 @@ func (n clusterNode) view(ctx context.Context, slots *redis.ClusterSlotsCmd, nex
 	if err == nil {
 		err = n.members.learn(view)
 	}
+	if err == nil {
+		listed := redis.NewStringCmd(ctx, "CLUSTER", "NODES")
+		if next(ctx, listed) == nil { // otherwise those without slots stay unknown
+			_, ids := idsIn(listed.Val())
+			n.members.add(ids)
+		}
+	}
 	slots.SetVal(view)
 	if err != nil {
-		n.members.failed()
+		n.members.failed(ctx)
 		err = fmt.Errorf("%s: the servers of the cluster: %w", n.addr, err)
 	}
 	slots.SetErr(err)
 	return err
 }
 
-func (m *members) failed() {
+func (m *members) failed(ctx context.Context) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.lost.IsZero() {
-		m.lost = time.Now()
+	if ctx.Err() != nil { // the caller did not wait
+		return
 	}
+	m.last = time.Now()
+	if m.lost.IsZero() {
+		m.lost = m.last
+	}
+}
+
+// add adds the servers that a member knows.
+func (m *members) add(ids []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, id := range ids {
+		if m.ids != nil { // nil: no view had all slots yet
+			m.ids[id] = true
+		}
+	}
+}
+
+// idsIn reads the reply to CLUSTER NODES: in each line an id, an address, and flags. It returns the id of the server that was asked, and
+// those of all that the cluster has accepted.
+func idsIn(listed string) (myself string, ids []string) {
+	for line := range strings.Lines(listed) {
+		fields := strings.Fields(line)
+		if len(fields) < 3 || strings.Contains(fields[2], "handshake") || strings.Contains(fields[2], "noaddr") {
+			continue
+		}
+		ids = append(ids, fields[0])
+		if strings.Contains(fields[2], "myself") {
+			myself = fields[0]
+		}
+	}
+	return myself, ids
 }
 
 // learn adds the servers of a view. It refuses the view of another cluster.
@@ -117,7 +163,7 @@ func (m *members) learn(view []redis.ClusterSlot) error {
 	case slots < clusterSlots:
 		return nil
 	}
-	m.ids, m.lost = ids, time.Time{}
+	m.ids, m.lost, m.last = ids, time.Time{}, time.Time{}
 	return nil
 }
 

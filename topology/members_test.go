@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -127,6 +128,60 @@ func TestANewClusterAtTheSameAddressIsFound(t *testing.T) {
 	}
 	takeAllSlots(t, node)
 	testenv.Eventually(t, "the client writes again", func() bool { return r.Master.Incr(ctx, "key").Err() == nil })
+}
+
+// A cluster is scaled out. The new master has no slots yet while its first one moves there, and the client uses it all the same.
+func TestANewMasterOfTheClusterIsUsed(t *testing.T) {
+	t.Parallel()
+	testenv.Slow(t)
+	node, ctx := loneCluster(t), testenv.Context(t)
+	r := open(t, topology.Config{Kind: topology.Cluster, Addrs: []string{node.Addr}})
+	newer := emptyCluster(t)
+	host, port, _ := net.SplitHostPort(newer.Addr)
+	do(t, node, "CLUSTER", "MEET", host, port, busOf(t, newer))
+	var ids [2]string
+	testenv.Eventually(t, "they know each other and take commands", func() bool {
+		for i, n := range []*servers.Node{node, newer} {
+			err := n.WithClient(func(c *redis.Client) error {
+				ids[i] = c.Do(ctx, "CLUSTER", "MYID").Val().(string)
+				if known, up := c.ClusterNodes(ctx).Val(), c.ClusterInfo(ctx).Val(); strings.Count(known, "\n") < 2 ||
+					strings.Contains(known, "handshake") || !strings.Contains(up, "cluster_state:ok") {
+					return errors.New("not yet")
+				}
+				return nil
+			})
+			if err != nil {
+				return false
+			}
+		}
+		return true
+	})
+	slot := r.Master.ClusterKeySlot(ctx, "key").Val()
+	do(t, newer, "CLUSTER", "SETSLOT", slot, "IMPORTING", ids[0])
+	do(t, node, "CLUSTER", "SETSLOT", slot, "MIGRATING", ids[1])
+	if n, err := r.Master.Incr(ctx, "key").Result(); n != 1 || err != nil {
+		t.Errorf("while the slot moves the counter is %d, %v", n, err)
+	}
+	do(t, newer, "CLUSTER", "SETSLOT", slot, "NODE", ids[1])
+	do(t, node, "CLUSTER", "SETSLOT", slot, "NODE", ids[1])
+	if n, err := r.Master.Incr(ctx, "key").Result(); n != 2 || err != nil {
+		t.Errorf("after it has moved the counter is %d, %v", n, err)
+	}
+}
+
+// busOf is the port at which a server of a cluster talks to the others.
+func busOf(t *testing.T, node *servers.Node) (port string) {
+	t.Helper()
+	err := node.WithClient(func(c *redis.Client) error {
+		listed := c.ClusterNodes(t.Context()).Val() // ID HOST:PORT@BUS FLAGS …
+		_, rest, _ := strings.Cut(listed, "@")
+		port, _, _ = strings.Cut(strings.Fields(rest)[0], ",")
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
 }
 
 // unfollowed are settings of a server that replicates to nobody. A replica of the one that was at its address before would take its data.

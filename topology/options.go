@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -86,14 +87,17 @@ func (n named) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 }
 
 func (named) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
+	return func(ctx context.Context, cmds []redis.Cmder) error { return greeting(cmds[0], next(ctx, cmds)) }
 }
 
-// greeting marks an error of HELLO, which go-redis sends first on each connection: without a reply, it sends nothing else. A server that
-// refuses connections gives its reason as the reply.
-func greeting(hello redis.Cmder, err error) error {
+// greetings are the commands that go-redis sends first on each connection.
+var greetings = []string{"hello", "auth", "select", "readonly"}
+
+// greeting marks an error of a greeting: without a reply, go-redis sends nothing else. A server that refuses connections gives its reason
+// as the reply.
+func greeting(first redis.Cmder, err error) error {
 	switch {
-	case hello.Name() != "hello":
+	case !slices.Contains(greetings, first.Name()):
 		return err
 	case redis.IsMaxClientsError(err) || redis.HasErrorPrefix(err, "DENIED"):
 		return fmt.Errorf("%w: %s", replies.ErrNotSent, err.Error()) // with a redis.Error, go-redis would go on

@@ -86,11 +86,19 @@ func (a Access) server(text string) (server, error) {
 func parseURL(text string) (*redis.Options, error) {
 	o, err := redis.ParseURL(text)
 	_, settings, _ := strings.Cut(text, "?")
-	if err != nil || o.Network != "tcp" || o.DB < 0 || settings != "" && settings != "skip_verify=true" || strings.Contains(text, "#") {
+	asks := settings != "" && settings != "skip_verify=true" || strings.Contains(text, "#")
+	if err != nil || !isHost(o.Addr) || o.Network != "tcp" || o.DB < 0 || asks {
 		return nil, errors.New("is no HOST:PORT and no URL of Redis; must be redis://USER:PASSWORD@HOST:PORT/DATABASE, or rediss:// for TLS, " +
 			"with no other setting than ?skip_verify=true; in the password write all but letters, digits and -._~ as %XX")
 	}
 	return o, nil
+}
+
+// isHost reports whether the host of an address has no colon, or is an IPv6 address. A colon is in redis://:PASSWORD:PORT, without a host.
+func isHost(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	ip, _, _ := strings.Cut(host, "%")
+	return err == nil && (!strings.Contains(host, ":") || net.ParseIP(ip) != nil)
 }
 
 // differs returns an error when one client cannot reach both servers.
@@ -111,10 +119,25 @@ func (s server) differs(first server) error {
 	return nil
 }
 
+// mistake returns, in brackets, a mistake that an error looks like; empty: none.
+func (c Config) mistake(err error) string {
+	asking := strings.Contains(err.Error(), "all sentinels")
+	switch {
+	case c.Kind != Sentinel:
+	case asking && strings.Contains(err.Error(), "unreachable: "+redis.Nil.Error()):
+		return fmt.Sprintf(" (the sentinels know no master called %q: set --sentinel-master)", c.SentinelMaster)
+	case asking && strings.Contains(err.Error(), "unknown command"):
+		return " (the servers are no sentinels: choose another --topology)"
+	case !asking && refused(err):
+		return " (that of the master: set --redis-password)"
+	}
+	return c.Access.mistake(err)
+}
+
 // mistake returns, in brackets, a mistake about TLS that an error looks like; empty: none.
 func (a Access) mistake(err error) string {
 	switch {
-	case a.tls == nil && errors.Is(err, io.EOF):
+	case a.tls == nil && (errors.Is(err, io.EOF) || strings.HasSuffix(err.Error(), ": EOF")): // the client of a cluster hides it
 		return " (a server that wants TLS ends the connection: its URL is rediss://)"
 	case a.tls != nil && errors.Is(err, context.DeadlineExceeded):
 		return " (a server without TLS gives no answer to rediss://)"

@@ -111,6 +111,7 @@ func TestURLs(t *testing.T) {
 		e.cluster.Configure(t.Context(), "cluster-preferred-endpoint-type", "hostname"),
 		e.cluster.Configure(t.Context(), "cluster-announce-hostname", "other.test"),
 		e.other.Configure(t.Context(), "tls-auth-clients", "yes"),
+		e.node.Configure(t.Context(), "requirepass", "another"),
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -125,12 +126,16 @@ func TestURLs(t *testing.T) {
 		"no certificate":     {alice + e.replica, "single", "give it tls-auth-clients no"},
 		"no user":            {strings.Replace(sentinels, "watcher", "", 1) + e.sentinel, "sentinel", "the password of the sentinels"},
 		"none for sentinels": {"rediss://redis.test:" + e.sentinel, "sentinel", "the password of the sentinels"},
+		"of the master":      {sentinels + e.sentinel, "sentinel", "that of the master: set --redis-password"},
+		"another master":     {sentinels + e.sentinel, "sentinel", `know no master called "other": set --sentinel-master`},
+		"no sentinel":        {alice + e.single, "sentinel", "are no sentinels"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
+			master := map[bool]string{true: "other", false: "lab"}[name == "another master"]
 			_, err := topology.Open(ctx, topology.Config{
-				Kind: topology.Kind(c.kind), Addrs: []string{c.url}, SentinelMaster: "lab", Access: topology.Access{Map: e.addrMap},
+				Kind: topology.Kind(c.kind), Addrs: []string{c.url}, SentinelMaster: master, Access: topology.Access{Map: e.addrMap},
 			})
 			if err == nil || !strings.Contains(err.Error(), c.says) || strings.ContainsAny(err.Error(), "@#%") {
 				t.Errorf("got %v, want %s", err, c.says)

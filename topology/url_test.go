@@ -37,6 +37,8 @@ func TestURLsThatCannotWork(t *testing.T) {
 		"redis://u:%hush@a:1":                          {"", noURL},
 		"redis://u:[hush@a:1":                          {"", noURL},
 		"redis://u:hush@a:hush":                        {"", noURL},
+		"redis://:hush:1":                              {"", noURL}, // without a host
+		"redis://u:hush:1":                             {"", noURL},
 		"redis://a:1/hush":                             {"", noURL},
 		"redis://a:1/-1":                               {"", noURL},
 		"u:hush@a:1":                                   {"", noURL},

@@ -87,17 +87,14 @@ func (c *labServeCommand) validateReach() error {
 // of HTTP, unless the port is 443.
 func parseOrigin(setting, given string) (*url.URL, error) {
 	text := strings.ToLower(strings.TrimSuffix(given, "/"))
-	if !strings.Contains(text, "://") {
-		if err := validateAddress(setting, text); err != nil {
-			return nil, err
-		}
+	if !strings.Contains(text, "://") && validateAddress(setting, text) == nil {
 		text = map[bool]string{false: "http://", true: "https://"}[strings.HasSuffix(text, ":443")] + text
 	}
 	origin, err := url.Parse(text)
 	usual := map[string]string{"http": "80", "https": "443"}
 	if err != nil || usual[origin.Scheme] == "" || origin.Hostname() == "" || text != origin.Scheme+"://"+origin.Host ||
 		strings.HasSuffix(text, ":") || origin.Port() != "" && validateAddress(setting, origin.Host) != nil {
-		return nil, usageErrorf("%s is %q; must be host:port, or an address such as https://lab.example, without a path", setting, given)
+		return nil, usageErrorf("%s is %q; must be host:port with a port up to 65535, or https://lab.example, without a path", setting, given)
 	}
 	origin.Host = strings.TrimSuffix(origin.Host, ":"+usual[origin.Scheme])
 	return origin, nil
@@ -235,6 +232,9 @@ func (c *labServeCommand) Run(ctx context.Context, std streams) (err error) {
 		return err
 	}
 	printAddresses(std, origin, c.Address, class)
+	if listens := localAddr(listener.Addr().String()); origin != "http://"+listens {
+		std.say("A proxy must lead there: the page listens at " + listens + ".")
+	}
 	if c.Browser {
 		openBrowser(ctx, std, origin+map[bool]string{false: "/ui/", true: "/ui/trainer"}[class != nil])
 	}

@@ -194,7 +194,7 @@ func TestReadyz(t *testing.T) {
 			return status == want && strings.Contains(body, word)
 		})
 	}
-	becomes(http.StatusServiceUnavailable, "ACL SETUSER")
+	becomes(http.StatusServiceUnavailable, "docs/cli.md")
 	do("acl setuser default +hset")
 	becomes(http.StatusOK, "allkeys-lru")
 	if v3 := readiness.Preflight[0]; v3.Lock != "v3" || len(v3.Weaknesses) == 0 || v3.Weaknesses[0].Remedy == "" {

@@ -218,6 +218,7 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request, status int, p page
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store") // a page of an earlier start would load itself again and again
 	w.WriteHeader(status)
 	_, _ = w.Write(text.Bytes())
 }

@@ -137,8 +137,7 @@ func refusal(step session.Step, err error) Weakness {
 	}
 	// A script of Redis 7.0 that is denied a command names its user.
 	if reply := err.Error(); strings.Contains(reply, "NOPERM") || strings.Contains(reply, "The user executing the script") {
-		w.Remedy = "allow the command, keys and channels: ACL SETUSER with +COMMAND ~lock:* ~locklab_grant:* &redisson_lock__channel:*, " +
-			"for RedLock ~redlock:* &redlock_channel:*; the reply: " + reply
+		w.Remedy = "give the user what docs/cli.md lists under \"Your own Redis\"; the reply: " + reply
 	}
 	return w
 }
@@ -188,9 +187,11 @@ func (s *server) ask(ctx context.Context) {
 	pipe := s.client.Pipeline()
 	info, fsync := pipe.InfoMap(ctx), pipe.ConfigGet(ctx, "appendfsync")
 	cluster, nodes := pipe.ClusterInfo(ctx), pipe.ClusterNodes(ctx)
-	// Each command has its own error: one that is refused does not change the other replies. Without a reply only Exec has the error.
+	// Each command has its own error: one that is refused does not change the other replies. Without a reply, or when the server refuses the
+	// password, only Exec has the error.
 	_, err := pipe.Exec(ctx)
-	if reply := redis.Error(nil); err != nil && !errors.As(err, &reply) {
+	failed := cmp.Or(info.Err(), fsync.Err())
+	if reply := redis.Error(nil); err != nil && (!errors.As(err, &reply) || cmp.Or(failed, cluster.Err(), nodes.Err()) == nil) {
 		s.unknown = &Unknown{[]string{s.node}, "everything", "it gives no answer: " + err.Error()}
 		return
 	}
@@ -206,8 +207,8 @@ func (s *server) ask(ctx context.Context) {
 		slots, _, _ = strings.Cut(slots, "\n")
 		s.said["moving_slots"] = strconv.Itoa(strings.Count(slots, "["))
 	}
-	if err := cmp.Or(info.Err(), fsync.Err()); err != nil {
-		s.unknown = &Unknown{[]string{s.node}, "how it is set up", err.Error()}
+	if failed != nil {
+		s.unknown = &Unknown{[]string{s.node}, "how it is set up", failed.Error()}
 	}
 }
 

@@ -222,6 +222,20 @@ func ofNodes(t *testing.T, nodes []redis.UniversalClient) preflight.Check {
 	return preflight.Lock{Name: "v4", Instance: instance, Strategy: lock, Where: where, Redis: nodes}.Check
 }
 
+// A node that refuses the password is named: the others grant the lock, so that nothing else shows it.
+func TestPreflightNamesANodeThatRefusesThePassword(t *testing.T) {
+	t.Parallel()
+	nodes, all := fiveNodes(t)
+	if err := all[2].Do(t.Context(), "config", "set", "requirepass", "secret").Err(); err != nil {
+		t.Fatal(err)
+	}
+	refused := redis.NewClient(&redis.Options{Addr: nodes[2].Addr, Password: "wrong"})
+	t.Cleanup(func() { _ = refused.Close() })
+	all[2] = refused
+	report := inTime(t, ofNodes(t, all), nodes[2].Addr)
+	wantUnknown(t, report, nodes[2].Addr+": everything: it gives no answer")
+}
+
 // Two of five nodes that hang take no time from the trial of the lock, which the three others grant. Without it the instance would not be
 // ready, although v4 works. A node that is given twice is found.
 func TestPreflightOfRedLock(t *testing.T) {

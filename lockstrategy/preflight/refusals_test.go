@@ -51,7 +51,7 @@ func TestPreflightTriesALock(t *testing.T) {
 		got := failing()
 		if len(got) != 1 || got[0].What != "it fails to "+c.step || !strings.Contains(got[0].Remedy, c.found) ||
 			got[0].Refuses != (c.step != "notify") || got[0].Grave != got[0].Refuses ||
-			strings.Contains(got[0].Remedy, "ACL SETUSER") != (c.what[0] == denied[0]) {
+			strings.Contains(got[0].Remedy, "docs/cli.md") != (c.what[0] == denied[0]) {
 			t.Errorf("%s: it finds %+v, want %s: %s", name, got, c.step, c.found)
 		}
 		do(append(c.what, c.mend)...)

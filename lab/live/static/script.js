@@ -69,6 +69,8 @@
     source.addEventListener("beat", () => {
       current = true;
       failures = 0;
+      clearTimeout(timer);
+      timer = setTimeout(lost, silence);
       settle();
     });
     source.addEventListener("restarted", () => {
@@ -85,12 +87,7 @@
   };
   const settle = () => {
     if (!current) return;
-    clearTimeout(timer);
-    if (keeps()) {
-      say("");
-      timer = setTimeout(lost, silence);
-      return;
-    }
+    if (keeps()) return say("");
     close();
     say("The page is open in many windows. This one is updated every few seconds, until you use it.");
     timer = setTimeout(open, glance);

@@ -91,6 +91,10 @@ func (b Binlog) config() (*mysql.Config, error) {
 		return nil, errors.New("changes: the DSN of the database cannot be read")
 	}
 	cfg.Logger = new(mysql.NopLogger)
+	if cfg.TLS != nil && !cfg.AllowFallbackToPlaintext {
+		return nil, fmt.Errorf("%w over TLS, which the DSN asks for", ErrNoBinlog)
+	}
+	cfg.TLS, cfg.TLSConfig = nil, ""
 	return cfg, nil
 }
 
@@ -134,7 +138,6 @@ func (b Binlog) dump(ctx context.Context, cfg *mysql.Config, at position, lock s
 		wire, err = new(net.Dialer).DialContext(ctx, network, addr)
 		return wire, err
 	}
-	cfg.TLSConfig = ""
 	if err := cfg.Apply(mysql.EnableCompression(false)); err != nil {
 		return nil, nil, err
 	}

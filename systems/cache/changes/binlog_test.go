@@ -189,6 +189,7 @@ func TestServersWithoutABinlogOfRows(t *testing.T) {
 	execute(t, db, "CREATE OR REPLACE USER poor", "GRANT ALL ON "+b.DSN[strings.LastIndex(b.DSN, "/")+1:]+".* TO poor")
 	for says, where := range map[string]string{
 		"binlog_format=MIXED": b.DSN + "?binlog_format='MIXED'", "GRANT REPLICATION SLAVE": strings.Replace(b.DSN, "root", "poor", 1),
+		"over TLS": b.DSN + "?tls=skip-verify",
 	} {
 		b.DSN = where
 		if at, err := b.Now(t.Context()); !errors.Is(err, ErrNoBinlog) || !strings.Contains(err.Error(), says) {

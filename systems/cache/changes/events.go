@@ -126,9 +126,9 @@ func (r *reader) statement(body *cursor, end position) error {
 		return errTruncated
 	case text == "COMMIT" || text == "ROLLBACK": // of a table without transactions, which keeps its rows
 		return r.commit(end)
-	case text == "BEGIN" || first == "SAVEPOINT" || first == "ROLLBACK" || first == "XA" && !strings.HasPrefix(text, "XA COMMIT"):
+	case text == "BEGIN" || first == "SAVEPOINT" || first == "ROLLBACK":
 		return nil
-	case uses == r.database || strings.Contains(text, strings.ToUpper(r.database)):
+	case first == "XA" || uses == r.database || strings.Contains(text, strings.ToUpper(r.database)):
 		return fmt.Errorf("%w: behind %s the binlog has a statement that may concern %s.%s: %.60s", ErrUnsure, r.at, r.database, r.table, text)
 	}
 	return nil
