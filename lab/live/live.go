@@ -158,8 +158,21 @@ func (s *Server) Wait() {
 //go:embed pages/*.tmpl
 var pageFiles embed.FS
 
-//go:embed static/style.css
-var style string
+//go:embed static/style/*.css
+var styleFiles embed.FS
+
+// style is that of all pages: what they share, and then what each has.
+func style() string {
+	var all strings.Builder
+	for _, name := range []string{"base", "story", "burst", "steps", "servers", "experiments", "class"} {
+		text, err := styleFiles.ReadFile("static/style/" + name + ".css")
+		if err != nil {
+			panic(err) // it is a part of this program
+		}
+		all.Write(text)
+	}
+	return all.String()
+}
 
 //go:embed static/script.js
 var script string
