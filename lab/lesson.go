@@ -16,6 +16,7 @@ type Lesson struct {
 	Question  string   // the situation, and what the reader is asked about it
 	Predict   string   // what the choices have in common; may be empty
 	Choices   []string // to think about before reading on, each with its letter: "(a) The second client waits."
+	Right     int      // number of the choice that is right, from 0
 	Drawing   string   // the interleaving, as a drawing in text
 	How       string   // how the run makes it happen
 	Why       string   // what happened, explained; it begins with the letter of the choice that is right
@@ -47,7 +48,7 @@ var lessonParts = []struct {
 	{"Predict", false, (*Lesson).predict},
 	{"Drawing", false, (*Lesson).draw},
 	{"How it runs", false, prose(func(l *Lesson) *string { return &l.How })},
-	{"Why", false, prose(func(l *Lesson) *string { return &l.Why })},
+	{"Why", false, (*Lesson).explain},
 	{"Fix", false, prose(func(l *Lesson) *string { return &l.Fix })},
 	{"Limits", false, prose(func(l *Lesson) *string { return &l.Limits })},
 	{"What the articles say", true, (*Lesson).articles},
@@ -193,6 +194,15 @@ func (l *Lesson) predict(text string) (err error) {
 	}
 	l.Predict, err = paragraphs(text[:at[0][0]])
 	return err
+}
+
+// explain reads what happened, which begins with the letter of the choice that is right.
+func (l *Lesson) explain(text string) error {
+	l.Right = slices.IndexFunc(l.Choices, func(choice string) bool { return strings.HasPrefix(text, choice[:len("(a)")]) })
+	if l.Right < 0 {
+		return fmt.Errorf("it must begin with the choice that is right: %q, %q and so on", "(a). ", "(b). ")
+	}
+	return prose(func(l *Lesson) *string { return &l.Why })(l, text)
 }
 
 // unindented removes the indentation of an item's lines.

@@ -84,7 +84,7 @@ func TestReadLesson(t *testing.T) {
 	got, err := read(wholeLesson)
 	want := Lesson{
 		Title: "The title", Question: "A text in two lines.\n\nIts second paragraph?", Predict: "What the choices have in common.",
-		Choices: []string{"(a) One.", "(b) Two, in two lines."}, Drawing: "A  ├─ lock\n\n## no headline", How: "How.", Why: "(b). Why.",
+		Choices: []string{"(a) One.", "(b) Two, in two lines."}, Right: 1, Drawing: "A  ├─ lock\n\n## no headline", How: "How.", Why: "(b). Why.",
 		Fix: "Fix.", Limits: "Limits.", Says: "They say.",
 		Errata: []Erratum{
 			{Article: "A2", Where: "line 7, `del`.", What: "What is wrong."}, {Article: "A3", Where: "elsewhere", What: "This, too."},
@@ -128,6 +128,8 @@ func TestABrokenLessonIsRefused(t *testing.T) {
 		"an erratum's headline": {"### A2 errs", "### A2", `"### A2": it must be as "### A2 errs"`},
 		"a table as text":       {"Limits.\n", "| a | b |\n", `without "| a | b |"`},
 		"text below choices":    {"  two lines.\n", "  two lines.\n\nMore.\n", "nothing may stand below the choices"},
+		"no right choice":       {"(b). Why.", "Why.", "it must begin with the choice that is right"},
+		"an unknown choice":     {"(b). Why.", "(c). Why.", "it must begin with the choice that is right"},
 		"no place":              {"Place: line", "Line", "with a paragraph"},
 	} {
 		text := strings.Replace(wholeLesson, c.old, c.changed, 1)

@@ -31,7 +31,7 @@ type watcher struct {
 // watch reads the events of bursts until ctx ends.
 func watch(ctx context.Context, t *testing.T, from *http.Client, base string, all *sync.WaitGroup) *watcher {
 	t.Helper()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/ui/events?of=burst-run&of=burst-left&of=burst-history"+
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/ui/events?of=burst&of=burst-run&of=burst-left&of=burst-history"+
 		"&of=burst-card-v1&of=burst-card-v3", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +40,7 @@ func watch(ctx context.Context, t *testing.T, from *http.Client, base string, al
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &watcher{old: 5}
+	w := &watcher{old: 6}
 	all.Go(func() {
 		defer answer.Body.Close()
 		lines := bufio.NewScanner(answer.Body)
@@ -167,32 +167,32 @@ func TestAClassOfSixty(t *testing.T) {
 		posting.Wait()
 	}
 	for i := range bursts {
-		trainer.post("/ui/burst/ask", url.Values{"version": {"v1", "v3"}, "users": {"666"}, "drivers": {"2"}})
-		all("/ui/burst/guess", "guess", 666)
-		trainer.post("/ui/burst/run", nil)
+		trainer.post("/ui/burst", url.Values{"version": {"v1", "v3"}, "users": {"666"}, "drivers": {"2"}})
+		all("/ui/quiz/burst/guess", "guess", 666)
+		trainer.post("/ui/quiz/burst/run", nil)
 		if i%2 == 0 { // more would exceed the rate limit of a participant
-			all("/ui/story/7/guess", "choice", 3) // during the burst
+			all("/ui/quiz/scene-7/guess", "choice", 3) // during the burst
 		}
 		trainer.waitForAnswers("/ui/burst")
-		all("/ui/burst/answer", "choice", 3)
-		trainer.post("/ui/burst/show", nil)
+		all("/ui/quiz/burst/answer", "choice", 3)
+		trainer.post("/ui/quiz/burst/show", nil)
 	}
 	cancel()
 	reading.Wait()
 	wantSoon(t, stalls, "events to a class of 60 during bursts", lateness(watchers))
 	wantSoon(t, stalls, "guesses and answers", took)
-	play := func(path, guess string) {
+	play := func(page, quiz string) {
 		t.Helper()
-		all(path+"/guess", guess, 3)
-		trainer.post(path+"/run", nil)
-		trainer.waitForAnswers(path)
-		all(path+"/answer", "choice", 3)
-		trainer.post(path+"/show", nil)
+		all(quiz+"/guess", "choice", 3)
+		trainer.post(quiz+"/run", nil)
+		trainer.waitForAnswers(page)
+		all(quiz+"/answer", "choice", 3)
+		trainer.post(quiz+"/show", nil)
 	}
 	for scene := 1; scene <= 7; scene++ {
-		play(fmt.Sprint("/ui/story/", scene), "choice")
+		play(fmt.Sprint("/ui/story/", scene), fmt.Sprint("/ui/quiz/scene-", scene))
 	}
-	play("/ui/experiments/L03", "variant")
+	play("/ui/experiments/L03", "/ui/quiz/L03")
 	wantSoon(t, stalls, "guesses and answers, including scenes and an experiment", took)
 	if mb := residentMB(t, pid); mb > 100 {
 		t.Errorf("the page uses %d MB", mb)

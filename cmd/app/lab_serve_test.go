@@ -140,7 +140,7 @@ func TestTheStory(t *testing.T) {
 	b.Do(chromedp.KeyEvent(kb.ArrowLeft), chromedp.WaitVisible(`//h1[contains(., "7 of 7")]`), chromedp.WaitVisible(".ends .answer"))
 	b.Calm(func(asked string) bool { return strings.HasPrefix(asked, base+"/ui/") || asked == "data:," })
 	// The page must end although a run is in progress.
-	if answer, err := http.PostForm(base+"/ui/experiments/L11/run", url.Values{}); err != nil || answer.StatusCode != http.StatusOK {
+	if answer, err := http.PostForm(base+"/ui/quiz/L11/run", url.Values{}); err != nil || answer.StatusCode != http.StatusOK {
 		t.Error(answer, err)
 	} else {
 		answer.Body.Close()
@@ -153,12 +153,12 @@ func playScene(b *chrome.Browser, scene int, guess string) {
 	b.T.Helper()
 	for again := 0; ; again++ {
 		if guess == "" {
-			b.TabTo("#choice-1")
+			b.TabTo("#guess-1")
 			b.Do(chromedp.KeyEvent(kb.Enter))
 		} else {
 			b.Do(chromedp.KeyEvent(guess))
 		}
-		b.Do(chromedp.WaitVisible(".views"), chromedp.WaitVisible(".ends p"))
+		b.Do(chromedp.WaitVisible(".views"), chromedp.WaitVisible(".ends p.answer, .ends p.why"))
 		if text := chrome.Ask[string](b, `document.querySelector(".ends").textContent`); strings.Contains(text, "Guess again") {
 			if again == 2 {
 				b.T.Fatalf("scene %d: %s", scene, text)
@@ -218,7 +218,7 @@ func TestLabServeWithURL(t *testing.T) {
 		}
 		http.Error(w, "not an instance", http.StatusNotFound)
 	}))
-	post(t, livePage(t, "--url=http://"+at+"/")+"/ui/burst/run", url.Values{"version": {"v3"}, "users": {"2"}, "drivers": {"2"}})
+	post(t, livePage(t, "--url=http://"+at+"/")+"/ui/burst", url.Values{"version": {"v3"}, "users": {"2"}, "drivers": {"2"}})
 	select {
 	case path := <-asked:
 		if path != "/healthz" {

@@ -20,12 +20,12 @@ type board struct {
 	changed chan struct{}  // closed at the next change
 }
 
-// part is the present text of a part. The event that has it is made once, however many browsers get it.
+// part makes a text when a browser needs it. Its functions are called without the mutex.
 type part struct {
-	version     int // from 1
-	text, event string
-	made        func() string       // not nil: the event; see putMade
-	of          func(viewer) string // not nil: each viewer has a text of its own
+	version int                 // from 1
+	of      func(viewer) string // the present text
+	event   func() string       // of a text that is the same for everybody, made once; nil: each viewer has a text of its own
+	put     *string             // that text, unless it was not made yet
 }
 
 func newBoard() *board {
@@ -36,40 +36,43 @@ func newBoard() *board {
 func (b *board) put(name, text string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if p, is := b.parts[name]; !is || p.of != nil || p.text != text {
-		b.change(name, part{text: text, event: event(name, text)})
+	if before := b.parts[name].put; before == nil || *before != text {
+		b.change(name, part{
+			of: func(viewer) string { return text }, put: &text, event: sync.OnceValue(func() string { return event(name, text) }),
+		})
 	}
 }
 
-// putMade replaces the text of a part by one that make returns. It is called once, and only if a browser needs the text, without a mutex
-// of the board: nothing is drawn that nobody looks at.
+// putMade replaces the text of a part by one that make returns. It is called once, and only if a browser needs the text: nothing is drawn
+// that nobody looks at.
 func (b *board) putMade(name string, make func() string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	text := sync.OnceValue(make)
-	b.change(name, part{made: sync.OnceValue(func() string { return event(name, text()) }), of: func(viewer) string { return text() }})
+	b.change(name, part{
+		of: func(viewer) string { return text() }, event: sync.OnceValue(func() string { return event(name, text()) }),
+	})
 }
 
-// putEach replaces the texts of a part. Whenever a viewer needs one, of is called without a mutex of the board.
+// putEach replaces the texts of a part by those that of returns for each viewer.
 func (b *board) putEach(name string, of func(viewer) string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.change(name, part{of: of})
 }
 
-// again sends a part whose text depends on something that has changed.
-func (b *board) again(name string) {
+// again sends parts whose texts depend on something that has changed; without a name, all of them.
+func (b *board) again(names ...string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.change(name, b.parts[name])
-}
-
-// has reports whether there is a part of this name.
-func (b *board) has(name string) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	_, is := b.parts[name]
-	return is
+	if len(names) == 0 {
+		for name := range b.parts {
+			names = append(names, name)
+		}
+	}
+	for _, name := range names {
+		b.change(name, b.parts[name])
+	}
 }
 
 // change needs the mutex.
@@ -80,33 +83,23 @@ func (b *board) change(name string, p part) {
 	b.changed = make(chan struct{})
 }
 
-// get is the present text for a viewer.
+// has reports whether there is a part of this name.
+func (b *board) has(name string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	_, is := b.parts[name]
+	return is
+}
+
+// get is the present text for a viewer; empty: there is no such part.
 func (b *board) get(name string, v viewer) string {
 	b.mu.Lock()
 	p := b.parts[name]
 	b.mu.Unlock()
-	if p.of != nil {
-		return p.of(v)
-	}
-	return p.text
-}
-
-// line is the event that a viewer gets; empty: the viewer has this text. A part that everybody sees alike changes with each version.
-func (p part) line(has *seenPart, v viewer) string {
-	switch {
-	case p.made != nil:
-		has.sent = false // what was sent before has been replaced
-		return p.made()
-	case p.of == nil:
-		has.sent = false
-		return p.event
-	}
-	text := p.of(v)
-	if has.sent && text == has.text {
+	if p.of == nil {
 		return ""
 	}
-	has.sent, has.text = true, text
-	return event(has.name, text)
+	return p.of(v)
 }
 
 // event is a text as browsers get it. Its id is the time at which it was made, in microseconds since 1970.
@@ -115,19 +108,29 @@ func event(name, text string) string {
 	return fmt.Sprintf("id: %d\ndata: %s\n\n", time.Now().UnixMicro(), line)
 }
 
-// seen are the parts that a browser has.
-type seen []seenPart
-
-// seenPart is a part that a browser has.
-type seenPart struct {
+// seen is a part that a browser has.
+type seen struct {
 	name    string
 	version int
-	sent    bool
-	text    string // that was sent, of a part whose text differs from viewer to viewer
+	text    *string // of a part whose text differs from viewer to viewer
+}
+
+// line is the event that a viewer gets; empty: the viewer has this text.
+func (p part) line(has *seen, v viewer) string {
+	if p.event != nil {
+		has.text = nil
+		return p.event()
+	}
+	text := p.of(v)
+	if has.text != nil && *has.text == text {
+		return ""
+	}
+	has.text = &text
+	return event(has.name, text)
 }
 
 // changes returns the parts whose version differs from the one that a browser has, and what is closed at the next change.
-func (b *board) changes(has seen) (which []*seenPart, parts []part, changed <-chan struct{}) {
+func (b *board) changes(has []seen) (which []*seen, parts []part, changed <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for i, h := range has {
@@ -160,9 +163,10 @@ func (b *board) isWatched(name string) bool {
 }
 
 const (
-	mostParts = 32               // of one page
-	heartbeat = 15 * time.Second // so often a silent connection shows that it is open: the script opens it again after 40 s of silence
-	stalled   = 5 * time.Second  // a browser that does not take what has changed in that time loses its connection, and comes back by itself
+	mostParts = 32                     // of one page
+	pause     = 100 * time.Millisecond // after a text that was made for one browser alone
+	heartbeat = 15 * time.Second       // so often a silent connection shows that it is open: the script opens it again after 40 s of silence
+	stalled   = 5 * time.Second        // a browser that does not take what has changed in that time loses its connection, and comes back
 )
 
 // Events without a part.
@@ -192,9 +196,9 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 	}
 	s.board.looks(names, 1)
 	defer s.board.looks(names, -1)
-	has := make(seen, len(names))
+	has := make([]seen, len(names))
 	for i, name := range slices.Sorted(slices.Values(names)) {
-		has[i].name, has[i].version = name, -1
+		has[i].name = name
 	}
 	defer s.notice(s.viewerOf(r))()
 	s.stream(w, r, has)
@@ -215,7 +219,7 @@ func (s *Server) notice(v viewer) (gone func()) {
 }
 
 // stream sends what changes until the browser leaves.
-func (s *Server) stream(w http.ResponseWriter, r *http.Request, has seen) {
+func (s *Server) stream(w http.ResponseWriter, r *http.Request, has []seen) {
 	to := http.NewResponseController(w)
 	w.Header().Set("Content-Type", "text/event-stream")
 	every := time.NewTicker(heartbeat)
@@ -225,8 +229,12 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, has seen) {
 		which, parts, changed := s.board.changes(has)
 		v := s.viewerOf(r)        // it may have joined, or been removed, meanwhile
 		var lines strings.Builder // one write for all of them
+		var rest time.Duration
 		for i, p := range parts {
 			lines.WriteString(p.line(which[i], v))
+			if p.event == nil {
+				rest = pause
+			}
 		}
 		lines.WriteString(due)
 		due = ""
@@ -234,10 +242,16 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, has seen) {
 		if _, err := io.WriteString(w, lines.String()); err != nil || to.Flush() != nil {
 			return
 		}
+		rested := time.After(rest)
 		select {
 		case <-changed:
 		case <-every.C:
 			due = beat
+		case <-r.Context().Done():
+			return
+		}
+		select {
+		case <-rested:
 		case <-r.Context().Done():
 			return
 		}

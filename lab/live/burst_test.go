@@ -60,6 +60,23 @@ func burstPage(t *testing.T, class *Class, service func(context.Context, func(st
 	return serve(t, c)
 }
 
+// noInstances can be started by nobody.
+func noInstances(context.Context, func(string)) (burst.Running, error) {
+	return burst.Running{}, errors.New("none")
+}
+
+// endBurst ends the run of the present question, about the first version of its results.
+func endBurst(s *Server, of *burst.Results) {
+	q := s.quizzes[burstName]
+	question := q.present()
+	opened := s.questions.Close(question)
+	s.mu.Lock()
+	c := s.bursts.conclude(of, of.Pageview[0].Version)
+	s.mu.Unlock()
+	c.question = question
+	q.end(c, opened)
+}
+
 // plan is the form of a plan.
 func plan(users string, versions ...string) url.Values {
 	return url.Values{"users": {users}, "drivers": {"4"}, "version": versions}
@@ -71,11 +88,11 @@ func TestABurstOfOnesOwn(t *testing.T) {
 	t.Parallel()
 	testenv.Slow(t)
 	s, base := bursting(t, nil)
-	first, second, history := looks(t, base, "burst-run"), looks(t, base, "burst-run"), looks(t, base, "burst-history")
+	first, second, history := looks(t, base, "burst", "burst-run", "burst-again"), looks(t, base, "burst"), looks(t, base, "burst-history")
 	v1, v3, table := looks(t, base, "burst-card-v1"), looks(t, base, "burst-card-v3"), looks(t, base, "burst-left")
 	form := plan("200", "v1", "v3")
 	form.Set("guess", "200")
-	if status, body := do(t, http.MethodPost, base+"/ui/burst/run", form, nil); status != http.StatusOK {
+	if status, body := do(t, http.MethodPost, base+"/ui/burst", form, nil); status != http.StatusOK {
 		t.Fatal(status, body)
 	}
 	first.until("burst-run", "Running now", "round 1 of 1")
@@ -83,37 +100,36 @@ func TestABurstOfOnesOwn(t *testing.T) {
 	v3.until("burst-card-v3", "instance-1", "instance-2", "nothing lost, as predicted", "one winner, as predicted")
 	v1.until("burst-card-v1", " views lost, as predicted", "4 winners, 3 too many, as predicted")
 	table.until("burst-left", "v3 · Redis lock", "<td>200</td>")
-	ended := first.until("burst-run", "v1 shows", "views lost, as predicted.")
-	if other := second.until("burst-run", "v1 shows"); other != ended {
+	ended := first.until("burst", "v1 shows", "views lost, as predicted.")
+	if other := second.until("burst", "v1 shows"); other != ended {
 		t.Error("two tabs see different results")
 	}
 	history.until("burst-history", "v3 · Redis lock</th><td>200 of 200</td>")
-	if _, page := get(t, base+"/ui/burst"); !strings.Contains(page, "You guessed 200 in the last run.") {
+	if _, page := get(t, base+"/ui/burst"); !strings.Contains(page, "You guessed 200.") {
 		t.Errorf("the page does not show what has ended: %s", page)
 	}
-	e := s.presentBursts().ended[0]
+	e := s.bursts.ended[0]
 	for _, p := range e.Pageview {
 		if p.PerInstance["instance-1"] != 100 || p.PerInstance["instance-2"] != 100 {
 			t.Errorf("%s: %v", p.Version, p.PerInstance)
 		}
 	}
-	if status, body := do(t, http.MethodPost, base+"/ui/burst/run", plan("20", "v6"), nil); status != http.StatusBadRequest ||
+	if status, body := do(t, http.MethodPost, base+"/ui/burst", plan("20", "v6"), nil); status != http.StatusBadRequest ||
 		!strings.Contains(body, "v6 needs --zookeeper; choose other versions") {
 		t.Error("a version that the instances lack:", status, body)
 	}
-	do(t, http.MethodPost, base+"/ui/burst/run", plan("20", "v3"), nil)
+	do(t, http.MethodPost, base+"/ui/burst", plan("20", "v3"), nil)
 	history.until("burst-history", "v3 · Redis lock</th><td>200 of 200, 20 of 20</td>")
 
 	// The burst is seen again, slowly: the answers so far, and after a stop the result.
-	first.until("burst-run", "v3 shows 20 of 20")
-	testenv.Eventually(t, "the burst has ended", func() bool { return !s.presentBursts().runs })
-	do(t, http.MethodPost, base+"/ui/burst/again", nil, nil)
-	first.until("burst-run", "The same answers once more, ")
+	first.until("burst", "v3 shows 20 of 20")
+	do(t, http.MethodPost, base+"/ui/burst/replay", nil, nil)
+	first.until("burst-again", "The same answers once more, ")
 	v3.until("burst-card-v3", "So far", "of 20")
-	do(t, http.MethodPost, base+"/ui/burst/stop", nil, nil)
-	first.until("burst-run", "v3 shows 20 of 20")
+	do(t, http.MethodPost, base+"/ui/quiz/burst/stop", nil, nil)
+	first.until("burst", "v3 shows 20 of 20")
 	v3.until("burst-card-v3", "<b>20</b> of 20", "as predicted")
-	testenv.Eventually(t, "the next burst may be sent", func() bool { return !s.presentBursts().runs && !s.isBusy(burstRun) })
+	testenv.Eventually(t, "it is not seen any more", func() bool { return !s.isBusy(againPart(burstName)) })
 }
 
 // In a class participants guess what the trainer asks about, and that runs. Before the trainer shows the answers, nobody sees the guesses.
@@ -121,38 +137,40 @@ func TestABurstOfOnesOwn(t *testing.T) {
 func TestABurstOfAClass(t *testing.T) {
 	t.Parallel()
 	class := &Class{Token: token}
-	s, base := burstPage(t, class, func(context.Context, func(string)) (burst.Running, error) { return burst.Running{}, errors.New("none") })
+	s, base := burstPage(t, class, noInstances)
 	leads := trains(t, base)
 	ann, bob := joined(t, base, "Ann"), joined(t, base, "Bob")
 	guess := func(of *http.Client, what, form, value string) {
 		t.Helper()
-		if status, body := send(t, of, http.MethodPost, base+"/ui/burst/"+what, url.Values{form: {value}}, nil); status != http.StatusOK {
+		if status, body := send(t, of, http.MethodPost, base+"/ui/quiz/burst/"+what, url.Values{form: {value}}, nil); status != http.StatusOK {
 			t.Fatal(what, status, body)
 		}
 	}
 	ends := func(final int64, failed ...string) {
-		b, _ := s.take(false)
-		s.questions.Close(b.question())
 		row := burst.PageviewRow{Judged: burst.Judged{Version: "v2", Verdict: lab.AsExpected}, Counts: burst.Counts{Final: final, Lost: 20}}
 		row.Failed = failed
-		s.burstEnded(endedBurst{About: row, question: b.question(), Results: &burst.Results{
-			Users: b.plan.Users, Pageview: []burst.PageviewRow{row}, Order: []burst.OrderRow{{Judged: burst.Judged{Verdict: lab.AsExpected}}},
-		}}, nil)
+		endBurst(s, &burst.Results{
+			Users: s.bursts.plan.Users, Pageview: []burst.PageviewRow{row}, Order: []burst.OrderRow{{Judged: burst.Judged{Verdict: lab.AsExpected}}},
+		})
 	}
-	shows := func() string { return s.board.get(burstRun, viewer{}) + s.board.get("burst-history", viewer{}) }
+	shows := func() string { return s.board.get("burst", viewer{}) + s.board.get("burst-history", viewer{}) }
 
-	send(t, leads, http.MethodPost, base+"/ui/burst/ask", plan("400", "v0", "v2", "v3"), nil)
-	looks(t, base, "burst-question").until("burst-question", "400 clients", "with v2")
+	send(t, leads, http.MethodPost, base+"/ui/burst", plan("400", "v0", "v2", "v3"), nil)
+	looks(t, base, "burst").until("burst", "400 clients", "with v2")
 	guess(ann, "guess", "guess", "400")
 	guess(bob, "guess", "guess", "1")
 	guess(bob, "guess", "guess", "300")
 	ends(380)
 	if text := shows(); strings.Contains(text, "within a tenth") || strings.Contains(text, "300 of 400") {
-		t.Errorf("before the trainer shows the guesses they are seen: %s", text)
+		t.Errorf("before the trainer shows the guesses they are seen, or the next question: %s", text)
+	}
+	if status, body := send(t, leads, http.MethodPost, base+"/ui/burst", plan("20", "v3"), nil); status != http.StatusConflict ||
+		!strings.Contains(body, "are not shown yet") {
+		t.Error("the next question is asked before the trainer shows the answers:", status, body)
 	}
 	guess(ann, "answer", "choice", "1")
 	guess(bob, "answer", "choice", "0")
-	send(t, leads, http.MethodPost, base+"/ui/burst/show", nil, nil)
+	send(t, leads, http.MethodPost, base+"/ui/quiz/burst/show", nil, nil)
 	if text := shows(); !all(text, []string{"1 of 2 guesses are within a tenth", "300 of 400, 400 of 400"}) {
 		t.Errorf("the guesses are not shown: %s", text)
 	}
@@ -163,7 +181,7 @@ func TestABurstOfAClass(t *testing.T) {
 
 	guess(ann, "guess", "guess", "400")
 	ends(400, "connection reset")
-	send(t, leads, http.MethodPost, base+"/ui/burst/show", nil, nil)
+	send(t, leads, http.MethodPost, base+"/ui/quiz/burst/show", nil, nil)
 	if after := s.class.Places(""); !strings.Contains(shows(), "requests failed") || !slices.Equal(after, before) {
 		t.Errorf("a run that proves nothing makes of %v %v: %s", before, after, shows())
 	}
@@ -183,7 +201,7 @@ func TestABurstThatCannotBeSent(t *testing.T) {
 		"Users is 7; it must be even":          plan("7", "v1"),
 		"Guess a number from 0 to 666":         {"users": {"666"}, "drivers": {"4"}, "version": {"v1"}, "guess": {"667"}},
 	} {
-		status, body := do(t, http.MethodPost, base+"/ui/burst/run", form, nil)
+		status, body := do(t, http.MethodPost, base+"/ui/burst", form, nil)
 		if status != http.StatusBadRequest || !strings.Contains(body, says) {
 			t.Errorf("%s: %d %s", says, status, body)
 		}
@@ -191,19 +209,18 @@ func TestABurstThatCannotBeSent(t *testing.T) {
 	if len(starts) != 0 {
 		t.Error("bad input starts the instances")
 	}
-	looker := looks(t, base, "burst-run")
 	for range 2 {
 		form := plan("20", "v3")
 		form.Set("guess", "20")
-		do(t, http.MethodPost, base+"/ui/burst/run", form, nil)
-		looker.until("burst-run", "The burst did not run: no port is free; end another program. Solve this")
-		testenv.Eventually(t, "it can be pressed again", func() bool { return !s.presentBursts().runs })
+		do(t, http.MethodPost, base+"/ui/burst", form, nil)
+		looks(t, base, "burst").until("burst", "It did not run: no port is free; end another program. Solve this")
+		testenv.Eventually(t, "it can be pressed again", func() bool { return s.ask("burst-1", viewer{}).Open })
 	}
-	if a := s.ask(s.presentBursts().question(), viewer{}); !a.Open || a.Mine != "20" {
+	if a := s.ask("burst-1", viewer{}); a.Mine != "20" {
 		t.Errorf("after a run that failed the question is %+v", a)
 	}
 	_, bare := serving(t)
-	if status, body := do(t, http.MethodPost, bare+"/ui/burst/run", plan("20", "v3"), nil); status != http.StatusNotFound ||
+	if status, body := do(t, http.MethodPost, bare+"/ui/burst", plan("20", "v3"), nil); status != http.StatusNotFound ||
 		!strings.Contains(body, "start the page with app lab serve") {
 		t.Error("without instances:", status, body)
 	}
@@ -213,7 +230,7 @@ func TestABurstThatCannotBeSent(t *testing.T) {
 // lost nothing are named. The history is bounded.
 func TestWhatABurstLeft(t *testing.T) {
 	page := burst.PageviewRow{Judged: burst.Judged{Version: "v1", Verdict: lab.AsExpected}, Counts: burst.Counts{Final: 50, Lost: 50}}
-	e := endedBurst{About: page, question: "burst-1", Results: &burst.Results{
+	e := endedBurst{About: page, Results: &burst.Results{
 		Users: 100, Pageview: []burst.PageviewRow{page}, Order: []burst.OrderRow{{Judged: burst.Judged{Verdict: lab.Unexpected}}},
 	}}
 	for guess, right := range map[string]bool{"40": true, "39": false, "60": true, "61": false, "": false} {
@@ -238,10 +255,10 @@ func TestWhatABurstLeft(t *testing.T) {
 	}
 	s, _ := serving(t)
 	for range mostEnded + 1 {
-		s.burstEnded(e, nil)
+		endBurst(s, e.Results)
 	}
-	if b := s.presentBursts(); len(b.ended) != mostEnded || b.question() != fmt.Sprintf("burst-%d", mostEnded+2) {
-		t.Errorf("the history has %d runs, and the next question is %s", len(b.ended), b.question())
+	if n, question := len(s.bursts.ended), s.quizzes[burstName].question; n != mostEnded || question != fmt.Sprintf("burst-%d", mostEnded+2) {
+		t.Errorf("the history has %d runs, and the next question is %s", n, question)
 	}
 }
 
@@ -257,28 +274,28 @@ func TestWhileABurstRuns(t *testing.T) {
 		return burst.Running{}, errors.New("it ends here")
 	})
 	leads, ann := trains(t, base), joined(t, base, "Ann")
-	guesses := looks(t, base, "burst-guesses")
-	send(t, ann, http.MethodPost, base+"/ui/burst/guess", url.Values{"guess": {"34"}}, nil)
-	guesses.until("burst-guesses", "1 of 1 have guessed")
+	guesses := looks(t, base, "burst")
+	send(t, ann, http.MethodPost, base+"/ui/quiz/burst/guess", url.Values{"guess": {"34"}}, nil)
+	guesses.until("burst", "1 of 1 have guessed")
 	for range 2 {
-		send(t, leads, http.MethodPost, base+"/ui/burst/run", nil, nil)
+		send(t, leads, http.MethodPost, base+"/ui/quiz/burst/run", nil, nil)
 	}
 	<-starts
-	send(t, ann, http.MethodPost, base+"/ui/burst/guess", url.Values{"guess": {"600"}}, nil)
+	send(t, ann, http.MethodPost, base+"/ui/quiz/burst/guess", url.Values{"guess": {"600"}}, nil)
 	if counts := s.ask("burst-1", viewer{}).Counts; counts["34"] != 1 || counts["600"] != 0 {
 		t.Errorf("the guesses are %v", counts)
 	}
-	status, body := send(t, leads, http.MethodPost, base+"/ui/burst/ask", plan("20", "v0"), nil)
-	if status != http.StatusConflict || !strings.Contains(body, "ask again when it has ended") || s.presentBursts().plan.Users != 666 {
+	status, body := send(t, leads, http.MethodPost, base+"/ui/burst", plan("20", "v0"), nil)
+	if status != http.StatusConflict || !strings.Contains(body, "ask again when it has ended") || s.bursts.plan.Users != 666 {
 		t.Error("another plan is asked about:", status, body)
 	}
 	close(release)
-	looks(t, base, "burst-run").until("burst-run", "The burst did not run: it ends here")
+	looks(t, base, "burst").until("burst", "It did not run: it ends here")
 	if len(starts) != 0 {
 		t.Error("a second press began a run")
 	}
-	send(t, leads, http.MethodPost, base+"/ui/burst/ask", plan("20", "v0"), nil)
-	if n := s.ask(s.presentBursts().question(), viewer{}).Guesses; n != 0 {
+	send(t, leads, http.MethodPost, base+"/ui/burst", plan("20", "v0"), nil)
+	if n := s.ask("burst-1", viewer{}).Guesses; n != 0 {
 		t.Errorf("another plan is asked about, and has %d guesses", n)
 	}
 	s.instances.Store(&burst.Running{Instances: []*servers.Instance{{Name: "instance-1", URL: "http://127.0.0.1:9"}}})

@@ -27,7 +27,6 @@ func TestBurstAndExperimentInChromium(t *testing.T) {
 	testenv.Slow(t)
 	s, base := bursting(t, nil)
 	s.bursts.plan.Users = 60
-	s.showBurst()
 	b := chrome.New(t)
 	for of, drive := range map[string]func(*chrome.Browser, string){"burst": sendBurst, "experiment": runExperiment} {
 		drive(b, base)
@@ -55,7 +54,7 @@ func sendBurst(b *chrome.Browser, base string) {
 	b.Do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(".card .wrote-0"))
 	b.Shoot("burst-runs")
 	b.Do(chromedp.WaitVisible(".answer"), chromedp.WaitVisible(".finals"), chromedp.WaitVisible("#run-it:enabled"))
-	if text := chrome.Ask[string](b, `document.querySelector("#burst-guesses").textContent`); !strings.Contains(text, "You guessed 10 ") {
+	if text := chrome.Ask[string](b, `document.querySelector("main").textContent`); !strings.Contains(text, "You guessed 10. ") {
 		b.T.Errorf("the guess is not beside the result: %s", text)
 	}
 	b.TabTo("#again-it")
@@ -75,16 +74,14 @@ func runExperiment(b *chrome.Browser, base string) {
 	b.Do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible("main:not(:has([href$='/P1-no-lock']))"))
 	b.Shoot("experiments")
 	b.TabTo("[href$='/L01-no-expiry']")
-	b.Do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(".ticks"))
+	b.Do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(".choices"))
 	b.Do(chromedp.WaitVisible("#run-it:enabled"))
 	chrome.Ask[bool](b, `window.first = true`)
-	b.TabTo(".ticks [value='1']")
-	b.Do(chromedp.KeyEvent(" "))
 	b.Shoot("experiment-before")
-	b.TabTo("#run-it")
+	b.TabTo("#guess-1")
 	b.Do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(".banner.as-predicted"), chromedp.WaitVisible(".seen[open] .drawing"))
-	if says := chrome.Ask[string](b, `document.querySelector(".go").textContent`); !strings.Contains(says, "You guessed") {
-		b.T.Errorf("it does not count the guesses: %s", says)
+	if says := chrome.Ask[string](b, `document.querySelector(".answer").textContent`); !strings.HasPrefix(says, "Not (b)") {
+		b.T.Errorf("it does not say what was right: %s", says)
 	}
 }
 
@@ -117,14 +114,14 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	leads := trains(t, base)
 	joined(t, base, "Ana")
 	do(t, http.MethodGet, base+"/ui/story/3", nil, nil)
-	for _, path := range []string{"/ui/story/3", "/ui/story/4", "/ui/experiments/L01"} {
-		send(t, leads, http.MethodPost, base+path+"/run", nil, nil)
+	for _, quiz := range []string{"scene-3", "scene-4", "L01"} {
+		send(t, leads, http.MethodPost, base+"/ui/quiz/"+quiz+"/run", nil, nil)
 	}
-	for _, part := range []string{"scene-3-run", "scene-4-run", "run-L01-no-expiry"} {
+	for _, part := range []string{"scene-3-run", "scene-4-run", "L01-no-expiry-run"} {
 		testenv.Eventually(t, part+" has ended", func() bool { return !s.isBusy(part) })
 	}
-	for _, path := range []string{"/ui/story/3", "/ui/experiments/L01"} { // scene 4 waits for its trainer
-		send(t, leads, http.MethodPost, base+path+"/show", nil, nil)
+	for _, quiz := range []string{"scene-3", "L01"} { // scene 4 waits for its trainer
+		send(t, leads, http.MethodPost, base+"/ui/quiz/"+quiz+"/show", nil, nil)
 	}
 	b := chrome.New(t)
 	for _, path := range []string{
@@ -192,18 +189,16 @@ func TestAClassInChromium(t *testing.T) {
 	b.trainer.Do(chromedp.WaitVisible(`//h2[text() = "Participants: 60"]`))
 	b.trainer.Shoot("class-1280")
 	b.trainer.Open(base+"/ui/story/1", projector)
-	for _, of := range []*chrome.Browser{b.phone, b.laptop} {
-		of.Do(chromedp.WaitVisible(".now a"), chromedp.Click(".now a"), chromedp.WaitVisible(".choices"))
-	}
+	b.follow(sceneName(0))
 	for scene := 1; scene <= 4; scene++ {
-		path := fmt.Sprintf("/ui/story/%d", scene)
+		quiz := "/ui/quiz/" + sceneName(scene-1)
 		if scene > 1 {
 			b.trainer.Do(chromedp.KeyEvent(kb.ArrowRight))
-			b.follow(path)
+			b.follow(sceneName(scene - 1))
 		}
 		b.phone.Do(chromedp.KeyEvent("a"))
 		b.laptop.Do(chromedp.KeyEvent("c"))
-		all(path+"/guess", "choice")
+		all(quiz+"/guess", "choice")
 		b.trainer.Do(chromedp.WaitVisible(`//p[contains(., "60 of 60 have guessed")]`))
 		b.wellMade(t, scene, "open")
 		if scene == 3 {
@@ -214,7 +209,7 @@ func TestAClassInChromium(t *testing.T) {
 		if text := chrome.Ask[string](b.trainer, `document.body.textContent`); strings.Contains(text, "20 of 60") {
 			t.Error("the projector has the guesses before the trainer shows them")
 		}
-		all(path+"/answer", "choice")
+		all(quiz+"/answer", "choice")
 		for _, of := range []*chrome.Browser{b.phone, b.laptop} {
 			of.Do(chromedp.WaitVisible(".views"), chromedp.WaitVisible(".after button:enabled"))
 			// A person scrolls to a button that the bar at the bottom covers.
@@ -240,22 +235,22 @@ func TestAClassInChromium(t *testing.T) {
 
 	// An instance is killed. The burst that meets it proves nothing, and the class goes on.
 	b.trainer.Open(base+"/ui/burst", projector)
-	b.trainer.Do(chromedp.WaitVisible("#send"))
+	b.trainer.Do(chromedp.WaitVisible("#plan"))
 	leads := trains(t, base)
-	send(t, leads, http.MethodPost, base+"/ui/burst/ask", plan("100", "v1", "v3"), nil)
-	all("/ui/burst/guess", "guess")
-	send(t, leads, http.MethodPost, base+"/ui/burst/run", nil, nil)
+	send(t, leads, http.MethodPost, base+"/ui/burst", plan("100", "v1", "v3"), nil)
+	all("/ui/quiz/burst/guess", "guess")
+	send(t, leads, http.MethodPost, base+"/ui/quiz/burst/run", nil, nil)
 	b.trainer.Do(chromedp.WaitVisible(".after legend"))
-	all("/ui/burst/answer", "choice")
+	all("/ui/quiz/burst/answer", "choice")
 	b.trainer.Do(chromedp.KeyEvent("s"), chromedp.WaitVisible(`//p[contains(., "of 58 guesses are within a tenth")]`))
 	s.instances.Load().Instances[1].Kill()
-	send(t, leads, http.MethodPost, base+"/ui/burst/run", nil, nil)
+	send(t, leads, http.MethodPost, base+"/ui/quiz/burst/run", nil, nil)
 	b.trainer.Do(chromedp.WaitVisible(`//p[contains(., "requests failed") or contains(., "did not run")]`))
 	b.trainer.Accessible("a burst without an instance")
 
 	late := joined(t, base, "late")
-	for _, part := range []string{"scene-4-ends", "scene-1-ends"} {
-		looksAs(t, late, base, part).until(part, `class="answer"`)
+	for _, part := range []string{"scene-4", "scene-1"} {
+		looksAs(t, late, base, part).until(part, `class="answer`)
 	}
 	b.phone.Open(base+"/ui/class", phone)
 	if line := chrome.Ask[string](b.phone, `document.querySelector(".board .you").textContent`); !strings.HasSuffix(line, "8") {
@@ -266,10 +261,10 @@ func TestAClassInChromium(t *testing.T) {
 	}
 }
 
-// follow lets the participants go where the trainer is.
-func (b screens3) follow(path string) {
+// follow waits until the participants are where the trainer is.
+func (b screens3) follow(quiz string) {
 	for _, of := range []*chrome.Browser{b.phone, b.laptop} {
-		of.Do(chromedp.WaitVisible(`.now a[href="`+path+`"]`), chromedp.Click(".now a"), chromedp.WaitVisible(`form[action="`+path+`/guess"]`))
+		of.Do(chromedp.WaitVisible("#" + quiz))
 	}
 }
 

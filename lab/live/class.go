@@ -15,7 +15,6 @@ import (
 	qr "github.com/piglig/go-qr"
 
 	"locklab/lab/live/class"
-	"locklab/lab/live/story"
 )
 
 // Class lets participants guess, and lets only the trainer run.
@@ -63,49 +62,6 @@ const quietZone = 4
 
 // Typed is the address at which one joins, as short as one can type it.
 func (c *classroom) Typed() string { return strings.TrimPrefix(c.JoinURL, "http://") }
-
-// asked is a question as a browser shows it.
-type asked struct {
-	class.State
-	MayGuess bool
-	MayRun   bool // apart from a guess
-	Class    bool
-	People   int // participants
-}
-
-// tells reports whether a result would tell the answer: the viewer is a participant, and guesses are still taken.
-func (a asked) tells() bool { return a.Class && a.Open && !a.MayRun }
-
-// keeps reports whether whatever has the answers must be kept from the viewer: a participant, before the trainer has shown them.
-func (a asked) keeps() bool { return a.Hidden() && !a.MayRun }
-
-// Hidden reports whether the guesses must not be sent: others would follow them, and nobody would look at what the run shows.
-func (a asked) Hidden() bool { return a.Class && !a.Told }
-
-// Waits reports whether a run has ended, and its trainer has not shown the guesses.
-func (a asked) Waits() bool { return a.Class && !a.Open && !a.Runs && !a.Told }
-
-// ask is the present state of a question for a viewer.
-func (s *Server) ask(name string, v viewer) asked {
-	a := asked{State: s.questions.Of(name, v.ID), MayGuess: s.class == nil || v.ID != ""}
-	if s.class != nil {
-		a.Class, a.MayRun, a.People = true, v.Trains(), s.class.Size()
-	}
-	return a
-}
-
-// guess records a guess, unless the run has begun. The error says what to do.
-func (s *Server) guess(name string, v viewer, guess string) error {
-	if s.class != nil {
-		if err := s.class.MayGuess(v.ID); err != nil {
-			return err
-		}
-	}
-	if !s.questions.Guess(name, v.ID, guess) {
-		return refuse(http.StatusConflict, errors.New("it is too late: the run has begun, or the answers were shown"))
-	}
-	return nil
-}
 
 // The cookies of a class. Browsers send those of a host to all of its ports, so their names have the port.
 const (
@@ -223,25 +179,7 @@ func (s *Server) resetClass(*http.Request) error {
 	if s.class == nil {
 		return errNoClass
 	}
-	s.ending.Lock()
-	defer s.ending.Unlock()
-	s.class.Reset()
-	s.questions.ReopenAll()
-	s.forgetAll()
-	for i := range story.Scenes {
-		if !s.ask(scenePart(i), viewer{}).Runs {
-			s.setScene(i, told{})
-		}
-	}
-	for _, e := range s.cfg.Catalogue {
-		if !s.ask(runPart(e), viewer{}).Runs {
-			s.setTried(e, tried{})
-			s.board.put(runPart(e), "")
-		}
-	}
-	if b := s.presentBursts(); len(b.ended) > 0 && !b.runs {
-		s.showEnded()
-	}
+	s.newClass()
 	s.showAll()
 	return nil
 }

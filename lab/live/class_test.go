@@ -105,32 +105,32 @@ func TestAClassGuessesAndTheTrainerRuns(t *testing.T) {
 	for i := range clients {
 		clients[i] = joined(t, base, fmt.Sprintf("participant %d", i))
 		screens[i] = looksAs(t, clients[i], base, sceneParts...)
-		answer("/ui/story/3/guess", i)
+		answer("/ui/quiz/scene-3/guess", i)
 	}
 	screen := looksAs(t, leads, base, sceneParts...)
-	screen.until("scene-3-guesses", "6 of 6 have guessed")
-	screens[1].until("scene-3-guesses", "Your guess is noted", "6 of 6")
-	status, body := send(t, clients[0], http.MethodPost, base+"/ui/story/3/answer", url.Values{"choice": {"1"}}, nil)
+	screen.until("scene-3", "6 of 6 have guessed")
+	screens[1].until("scene-3", "Your guess is noted", "6 of 6")
+	status, body := send(t, clients[0], http.MethodPost, base+"/ui/quiz/scene-3/answer", url.Values{"choice": {"1"}}, nil)
 	if status != http.StatusConflict {
 		t.Error("a participant says what was lost before the run:", status, body)
 	}
-	if status, body := send(t, leads, http.MethodPost, base+"/ui/story/3/show", nil, nil); status != http.StatusConflict {
+	if status, body := send(t, leads, http.MethodPost, base+"/ui/quiz/scene-3/show", nil, nil); status != http.StatusConflict {
 		t.Error("the answers are shown before the run:", status, body)
 	}
 	screens[2].close() // its phone sleeps
-	if status, _ := send(t, leads, http.MethodPost, base+"/ui/story/3/run", nil, nil); status != http.StatusOK {
+	if status, _ := send(t, leads, http.MethodPost, base+"/ui/quiz/scene-3/run", nil, nil); status != http.StatusOK {
 		t.Fatal("the trainer cannot run", status)
 	}
-	screen.until("scene-3-after", "What was lost?")
-	screen.until("scene-3-after-count", "0 of 6 have answered")
+	screen.until("scene-3", "what was lost?")
+	screen.until("scene-3", "0 of 6 have answered")
 	wantNothingTold(t, s, base, clients[1])
 	for i := range clients {
-		answer("/ui/story/3/answer", i)
+		answer("/ui/quiz/scene-3/answer", i)
 	}
-	screen.until("scene-3-after-count", "6 of 6 have answered")
+	screen.until("scene-3", "6 of 6 have answered")
 	wantNothingTold(t, s, base, clients[1])
 	drawing := looks(t, base, "scene-3-run")
-	if status, _ := send(t, leads, http.MethodPost, base+"/ui/story/3/show", nil, nil); status != http.StatusOK {
+	if status, _ := send(t, leads, http.MethodPost, base+"/ui/quiz/scene-3/show", nil, nil); status != http.StatusOK {
 		t.Fatal("the trainer cannot show", status)
 	}
 	drawing.until("scene-3-run", "no violation")
@@ -140,7 +140,7 @@ func TestAClassGuessesAndTheTrainerRuns(t *testing.T) {
 			continue
 		}
 		reading.Go(func() error {
-			if html := s.until("scene-3-ends", "A lock needs an expiry"); strings.Contains(html, ">Right. ") != (i%3 == 0) {
+			if html := s.until("scene-3", "A lock needs an expiry"); strings.Contains(html, ">Right. ") != (i%3 == 0) {
 				return fmt.Errorf("participant %d, who chose %d, sees %s", i, i%3, html)
 			}
 			return nil
@@ -151,13 +151,13 @@ func TestAClassGuessesAndTheTrainerRuns(t *testing.T) {
 	}
 	awake := looksAs(t, clients[2], base, sceneParts...)
 	awake.until("scene-3", "2 of 6")
-	awake.until("scene-3-after-count", "You answered something else")
-	awake.until("scene-3-ends", "Not (c): ", "Right is (a)")
+	awake.until("scene-3", "You answered something else")
+	awake.until("scene-3", "Not (c): ", "Right is (a)")
 	late := looksAs(t, joined(t, base, "late"), base, sceneParts...)
-	late.until("scene-3-ends", "A lock needs an expiry")
+	late.until("scene-3", "A lock needs an expiry")
 	seesRight := looksAs(t, clients[1], base, sceneParts...)
-	seesRight.until("scene-3-after", "2 of 6")
-	seesRight.until("scene-3-after-count", "You saw it right.")
+	seesRight.until("scene-3", "2 of 6")
+	seesRight.until("scene-3", "You saw it right.")
 	_, page := send(t, clients[0], http.MethodGet, base+"/ui/class", nil, nil)
 	if strings.Count(page, "<td>1</td><td>2</td>") != 4 || strings.Count(page, "<td>0</td><td>2</td>") != 2 {
 		t.Errorf("not every third has a point for the guess, and another third for what it saw: %s", page)
@@ -187,7 +187,7 @@ func TestANameIsTakenBack(t *testing.T) {
 	t.Parallel()
 	_, base := teaching(t)
 	ana := joined(t, base, "Ana")
-	send(t, ana, http.MethodPost, base+"/ui/story/3/guess", url.Values{"choice": {"1"}}, nil)
+	send(t, ana, http.MethodPost, base+"/ui/quiz/scene-3/guess", url.Values{"choice": {"1"}}, nil)
 	_, page := send(t, ana, http.MethodGet, base+"/ui/join", nil, nil)
 	found := regexp.MustCompile(`Your code is <strong>([A-Z2-7]{5})</strong>`).FindStringSubmatch(page)
 	if found == nil {
@@ -249,16 +249,16 @@ func TestAParticipantOnlyGuesses(t *testing.T) {
 		says   string
 	}{
 		{browser(t), "/ui/join", url.Values{"name": {"ana maria"}}, http.StatusBadRequest, "another name"},
-		{browser(t), "/ui/story/3/guess", url.Values{"choice": {"1"}}, http.StatusForbidden, "join the class"},
-		{trains(t, base), "/ui/story/3/guess", url.Values{"choice": {"1"}}, http.StatusForbidden, "Only a participant guesses"},
-		{ana, "/ui/story/3/run", nil, http.StatusForbidden, "Only the trainer"},
-		{ana, "/ui/experiments/L01/guess", url.Values{"variant": {"99"}}, http.StatusBadRequest, "Tick each variant"},
+		{browser(t), "/ui/quiz/scene-3/guess", url.Values{"choice": {"1"}}, http.StatusForbidden, "join the class"},
+		{trains(t, base), "/ui/quiz/scene-3/guess", url.Values{"choice": {"1"}}, http.StatusForbidden, "Only a participant guesses"},
+		{ana, "/ui/quiz/scene-3/run", nil, http.StatusForbidden, "Only the trainer"},
+		{ana, "/ui/quiz/L01/guess", url.Values{"choice": {"99"}}, http.StatusBadRequest, "Choose one of the answers"},
 	} {
 		if status, body := send(t, c.of, http.MethodPost, base+c.path, c.form, nil); status != c.status || !strings.Contains(body, c.says) {
 			t.Errorf("%s %v: %d %s", c.path, c.form, status, body)
 		}
 	}
-	if len(s.busy) > 0 || s.ask(scenePart(2), viewer{}).Guesses > 0 || s.class.Size() != 1 {
+	if len(s.busy) > 0 || s.ask(sceneName(2), viewer{}).Guesses > 0 || s.class.Size() != 1 {
 		t.Error("a refused request changed something")
 	}
 	eve := joined(t, base, `<script>alert("Eve")</script>`[:24])
@@ -268,7 +268,7 @@ func TestAParticipantOnlyGuesses(t *testing.T) {
 	}
 }
 
-// An experiment asks which variants violate. The class is scored, and a reset asks everything anew.
+// An experiment asks which of its choices is right. The class is scored, and a reset asks everything anew.
 func TestAClassGuessesAnExperiment(t *testing.T) {
 	t.Parallel()
 	s, base := teaching(t)
@@ -277,46 +277,45 @@ func TestAClassGuessesAnExperiment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var violating []string
-	for i, v := range e.Variants {
+	violating := 0
+	for _, v := range e.Variants {
 		if v.Expect == lab.Sometimes {
-			violating = append(violating, fmt.Sprint(i))
+			violating++
 		}
 	}
-	send(t, right, http.MethodPost, base+"/ui/experiments/L01/guess", nil, nil)
-	send(t, right, http.MethodPost, base+"/ui/experiments/L01/guess", url.Values{"variant": violating}, nil) // a changed mind
-	send(t, wrong, http.MethodPost, base+"/ui/experiments/L01/guess", nil, nil)
-	screen := looksAs(t, wrong, base, "ask-L01-no-expiry")
-	send(t, leads, http.MethodPost, base+"/ui/experiments/L01/run", nil, nil)
-	after := looksAs(t, right, base, "run-L01-no-expiry-after", "run-L01-no-expiry-after-count")
-	places, marks := looks(t, base, "class"), looksAs(t, right, base, "go-L01-no-expiry")
-	after.until("run-L01-no-expiry-after", "in how many of the variants did the run show a violation?")
-	told := func() string {
-		return s.board.get("ask-L01-no-expiry", viewer{}) + s.board.get("run-L01-no-expiry", viewer{}) + s.board.get("go-L01-no-expiry", viewer{})
+	choose := func(of *http.Client, what string, choice int) {
+		t.Helper()
+		if status, body := send(t, of, http.MethodPost, base+"/ui/quiz/L01/"+what, url.Values{"choice": {fmt.Sprint(choice)}}, nil); status !=
+			http.StatusOK {
+			t.Error(status, body)
+		}
 	}
-	if text := told(); strings.Contains(text, "1 of 2") || strings.Contains(text, e.Claim) || strings.Contains(text, "guessed") {
+	choose(right, "guess", 0)
+	choose(right, "guess", e.Right) // a changed mind
+	choose(wrong, "guess", 0)
+	send(t, leads, http.MethodPost, base+"/ui/quiz/L01/run", nil, nil)
+	of, other, places := looksAs(t, right, base, e.ID), looksAs(t, wrong, base, e.ID), looks(t, base, "class")
+	of.until(e.ID, "in how many of the variants did the run show a violation?")
+	told := func() string { return s.board.get(e.ID, viewer{}) + s.board.get(runPart(e.ID), viewer{}) }
+	if text := told(); strings.Contains(text, "1 of 2") || strings.Contains(text, e.Claim) || strings.Contains(text, "Right is") {
 		t.Errorf("before the trainer shows the answers: %s", text)
 	}
-	send(t, right, http.MethodPost, base+"/ui/experiments/L01/answer", url.Values{"choice": {fmt.Sprint(len(violating))}}, nil)
-	after.until("run-L01-no-expiry-after-count", "Your answer is noted. 1 of 2")
-	send(t, leads, http.MethodPost, base+"/ui/experiments/L01/show", nil, nil)
-	after.until("run-L01-no-expiry-after-count", "You saw it right.")
-	marks.until("go-L01-no-expiry", fmt.Sprintf("You guessed %d of %[1]d right.", len(e.Variants)))
+	choose(right, "answer", violating)
+	of.until(e.ID, "Your answer is noted. 1 of 2")
+	send(t, leads, http.MethodPost, base+"/ui/quiz/L01/show", nil, nil)
+	of.until(e.ID, "You saw it right.", ">Right. ", e.Claim, "1 of 2")
+	other.until(e.ID, "Not (a). ", "Right is (c)")
 	places.until("class", ">right</th><td>2</td>")
-	screen.until("ask-L01-no-expiry", "guessed wrong", "1 of 2")
-	if text := told(); !strings.Contains(text, e.Claim) {
-		t.Errorf("after it: %s", text)
-	}
 	if places := s.class.Places(""); places[0].Name != "right" || places[0].Right != 2 || places[1].Right != 0 || places[1].All != 1 {
 		t.Errorf("%+v", places)
 	}
-	send(t, leads, http.MethodPost, base+"/ui/experiments/L01/again", nil, nil)
-	if text := s.board.get("run-L01-no-expiry-after", viewer{}); text != "" {
+	send(t, leads, http.MethodPost, base+"/ui/quiz/L01/again", nil, nil)
+	if text := told(); strings.Contains(text, "did the run show a violation") || strings.Contains(text, e.Claim) {
 		t.Errorf("the experiment is asked anew, and shows %s", text)
 	}
 	send(t, leads, http.MethodPost, base+"/ui/class/reset", nil, nil)
-	testenv.Eventually(t, "everything is asked anew", func() bool { return s.ask("run-L01-no-expiry", viewer{}).Open })
-	status, _ := send(t, right, http.MethodPost, base+"/ui/story/3/guess", url.Values{"choice": {"1"}}, nil)
+	testenv.Eventually(t, "everything is asked anew", func() bool { return s.ask(e.ID, viewer{}).Open })
+	status, _ := send(t, right, http.MethodPost, base+"/ui/quiz/scene-3/guess", url.Values{"choice": {"1"}}, nil)
 	if status != http.StatusForbidden {
 		t.Error("a participant of the class before still guesses", status)
 	}
@@ -345,33 +344,6 @@ func TestAClassFollowsTheTrainer(t *testing.T) {
 	}
 }
 
-// Somebody ticks variants while others guess: the form is not replaced, or the ticks would be lost.
-func TestTheGuessOfAnotherReplacesNoForm(t *testing.T) {
-	t.Parallel()
-	s, base := teaching(t)
-	ana, ben := joined(t, base, "Ana"), joined(t, base, "Ben")
-	form := func() string {
-		_, page := send(t, ana, http.MethodGet, base+"/ui/experiments/L03", nil, nil)
-		_, form, _ := strings.Cut(page, `<div id="ask-L03-foreign-unlock"`)
-		form, _, _ = strings.Cut(form, `<div id="guesses-`)
-		return form
-	}
-	before := form()
-	guesses := looksAs(t, ana, base, "guesses-L03-foreign-unlock")
-	send(t, ben, http.MethodPost, base+"/ui/experiments/L03/guess", url.Values{"variant": {"1"}}, nil)
-	if after := form(); after != before || !strings.Contains(before, "checkbox") {
-		t.Errorf("it was %s and is %s", before, after)
-	}
-	guesses.until("guesses-L03-foreign-unlock", "1 of 2 have guessed")
-	if status, _ := send(t, ben, http.MethodPost, base+"/ui/experiments/L03/guess", url.Values{"variant": {"1", "1"}}, nil); status !=
-		http.StatusBadRequest {
-		t.Error("a variant is guessed twice:", status)
-	}
-	if counts := s.ask("run-L03-foreign-unlock", viewer{}).Counts; counts["1"] != 1 {
-		t.Errorf("the guesses are %v", counts)
-	}
-}
-
 // A scene that cannot begin keeps its guesses. A class that is reset while an experiment runs is asked anew when it has ended.
 func TestAResetAndAFailureAskAnew(t *testing.T) {
 	t.Parallel()
@@ -385,22 +357,22 @@ func TestAResetAndAFailureAskAnew(t *testing.T) {
 	}
 	s, base := serve(t, cfg)
 	leads, ana := trains(t, base), joined(t, base, "Ana")
-	send(t, ana, http.MethodPost, base+"/ui/story/3/guess", url.Values{"choice": {"0"}}, nil)
-	send(t, leads, http.MethodPost, base+"/ui/story/3/run", nil, nil)
+	send(t, ana, http.MethodPost, base+"/ui/quiz/scene-3/guess", url.Values{"choice": {"0"}}, nil)
+	send(t, leads, http.MethodPost, base+"/ui/quiz/scene-3/run", nil, nil)
+	looks(t, base, "scene-3").until("scene-3", "It did not run: ")
 	if a := s.ask("scene-3", viewer{}); !a.Open || a.Guesses != 1 {
 		t.Errorf("after a run that could not begin: %+v", a)
 	}
-	send(t, leads, http.MethodPost, base+"/ui/experiments/X1-first/run", nil, nil)
-	send(t, leads, http.MethodPost, base+"/ui/story/3/again", nil, nil)
+	send(t, leads, http.MethodPost, base+"/ui/quiz/X1-first/run", nil, nil)
+	send(t, leads, http.MethodPost, base+"/ui/quiz/scene-3/again", nil, nil)
 	send(t, leads, http.MethodPost, base+"/ui/class/reset", nil, nil)
-	if a := s.ask("run-X1-first", viewer{}); a.Open {
+	if a := s.ask("X1-first", viewer{}); a.Open {
 		t.Error("a question is open while its experiment runs")
 	}
 	close(release)
-	testenv.Eventually(t, "the question is asked anew", func() bool { return s.ask("run-X1-first", viewer{}).Open })
+	testenv.Eventually(t, "the question is asked anew", func() bool { return s.ask("X1-first", viewer{}).Open })
 	testenv.Eventually(t, "the result of the class before is not shown", func() bool {
-		variants := s.board.get("ask-X1-first", viewer{Role: trainer})
-		return s.board.get("run-X1-first", viewer{}) == "" && !strings.Contains(variants, "no violation")
+		return s.board.get("X1-first-run", viewer{}) == "" && !s.quizzes["X1-first"].view(viewer{}, nil).Ended
 	})
 }
 

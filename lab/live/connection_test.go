@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	cdp "github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
 
 	"locklab/lab/testenv"
 	"locklab/lab/testenv/chrome"
@@ -42,9 +43,7 @@ func connection(b *chrome.Browser) string {
 // count waits until the page counts so many participants.
 func count(b *chrome.Browser, participants string) {
 	b.T.Helper()
-	testenv.Eventually(b.T, "the page has "+participants+" participants", func() bool {
-		return chrome.Ask[string](b, `document.querySelector("#class h2")?.textContent || ""`) == "Participants: "+participants
-	})
+	b.Do(chromedp.WaitVisible(`//*[@id = "class"]//h2[text() = "Participants: ` + participants + `"]`)) // the page may be loaded again meanwhile
 }
 
 var desk = chrome.View{Width: 1280, Scheme: "light"}

@@ -21,11 +21,11 @@ func TestAnExperimentIsRunFromItsPage(t *testing.T) {
 	if status != http.StatusNotFound || !strings.Contains(page, "is not saved") {
 		t.Errorf("without a run: %d", status)
 	}
-	looker := looks(t, base, "run-L01-no-expiry")
-	if status, body := do(t, http.MethodPost, base+"/ui/experiments/L01/run", nil, nil); status != http.StatusOK {
+	looker := looks(t, base, "L01-no-expiry-run")
+	if status, body := do(t, http.MethodPost, base+"/ui/quiz/L01/run", nil, nil); status != http.StatusOK {
 		t.Fatal(status, body)
 	}
-	if shown := looker.until("run-L01-no-expiry", "violation in 1 of 1 trial, as predicted"); strings.Contains(shown, "not saved") {
+	if shown := looker.until("L01-no-expiry-run", "violation in 1 of 1 trial, as predicted"); strings.Contains(shown, "not saved") {
 		t.Error(shown)
 	}
 	// The report of the store links the run's own.
@@ -38,7 +38,7 @@ func TestAnExperimentIsRunFromItsPage(t *testing.T) {
 		t.Errorf("after a run: %d", status)
 	}
 	wantReplay(t, base)
-	do(t, http.MethodPost, base+"/ui/experiments/L01/run", nil, nil)
+	do(t, http.MethodPost, base+"/ui/quiz/L01/run", nil, nil)
 	testenv.Eventually(t, "two runs are listed, the newest first", func() bool {
 		runs := savedRuns(t, base)
 		return len(runs) == 2 && runs[0] > runs[1]

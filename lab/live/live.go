@@ -69,15 +69,12 @@ type Server struct {
 	load      atomic.Pointer[burst.Load]    // that waits or runs; nil: none
 	sending   atomic.Bool                   // the load has begun
 
-	ending sync.Mutex // of what ends a question: the end of its run, the answers that are shown, a new class
+	quizzes map[string]*quiz // by name; what changes in them needs mu
+	bursts  *bursts          // of the quiz about bursts
 
 	mu      sync.Mutex
 	waiting []*underway
-	busy    map[string]*underway  // that wait or run, by the part of the pages that shows it
-	scenes  []told                // of each scene
-	after   map[string]afterwards // what a class is asked after a run, by its question
-	tried   map[string]tried      // of each experiment, by id
-	bursts  bursts
+	busy    map[string]*underway // that wait or run, by the part that shows it
 
 	playing sync.Mutex // of the plays, too
 	games   []*game    // that are open; the one that was used last is at the end
@@ -87,9 +84,7 @@ type Server struct {
 func New(ctx context.Context, cfg Config) (*Server, error) {
 	s := &Server{
 		cfg: cfg, id: rand.Text(), board: newBoard(), crossOrigin: http.NewCrossOriginProtection(), questions: class.NewQuestions(),
-		queued: make(chan struct{}, 1), busy: make(map[string]*underway),
-		scenes: make([]told, len(story.Scenes)), tried: make(map[string]tried), after: make(map[string]afterwards),
-		bursts:  bursts{asked: 1, plan: firstPlan, shown: newBurstNow(firstPlan), health: burst.Health{Versions: cfg.Versions}},
+		queued: make(chan struct{}, 1), busy: make(map[string]*underway), quizzes: make(map[string]*quiz),
 		watched: watched{tasks: make(chan func(context.Context)), ended: ctx.Done()},
 	}
 	if cfg.Address != "" {
@@ -104,28 +99,24 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 		}
 		s.class = room
 	}
-	for i, scene := range story.Scenes {
-		if _, err := scene.In(cfg.Catalogue); err != nil {
+	for i, of := range story.Scenes {
+		if _, err := of.In(cfg.Catalogue); err != nil {
 			return nil, fmt.Errorf("scene %d: %w", i+1, err)
 		}
+		s.addQuiz(sceneName(i), scene{of, i})
 	}
+	s.addExperiments()
+	s.addBurst()
 	s.register()
-	s.board.put("burst-history", s.fragment("burst-none", nil))
-	s.showCards(s.bursts.shown, always)
-	s.showAll()
 	s.running.Go(func() { s.work(ctx) })
 	s.running.Go(func() { s.watch(ctx) })
 	return s, nil
 }
 
-// register makes the parts that have no text until something runs.
+// register makes the other parts, which have no text until something runs.
 func (s *Server) register() {
-	names := []string{burstRun, "burst-left", "servers", "faults", "instances", "load", "load-line", "class", "people", "name", "now"}
-	for i := range story.Scenes {
-		names = append(names, sceneRun(i))
-	}
+	names := []string{"servers", "faults", "instances", "load", "load-line", "class", "people", "name", "now"}
 	for _, e := range s.cfg.Catalogue {
-		names = append(names, runPart(e))
 		for i := range e.Locks() {
 			names = append(names, played{e, i + 1}.Part())
 		}
@@ -133,19 +124,16 @@ func (s *Server) register() {
 	for _, name := range names {
 		s.board.put(name, "")
 	}
+	s.showAll()
 }
 
-// showAll shows the present state of everything that asks.
+// showAll shows each viewer the present state of everything, because there are more participants, or others.
 func (s *Server) showAll() {
-	for i := range story.Scenes {
-		s.showScene(i)
-	}
-	for _, e := range s.cfg.Catalogue {
-		s.showExpectation(e)
-	}
-	s.showBurst()
 	if s.class != nil {
 		s.showClass()
+	}
+	for name := range s.quizzes {
+		s.board.again(name)
 	}
 }
 
@@ -164,7 +152,7 @@ var styleFiles embed.FS
 // style is that of all pages: what they share, and then what each has.
 func style() string {
 	var all strings.Builder
-	for _, name := range []string{"base", "story", "burst", "steps", "servers", "experiments", "class"} {
+	for _, name := range []string{"base", "quiz", "story", "burst", "steps", "servers", "experiments", "class"} {
 		text, err := styleFiles.ReadFile("static/style/" + name + ".css")
 		if err != nil {
 			panic(err) // it is a part of this program
@@ -212,8 +200,10 @@ type page struct {
 
 // show writes a page.
 func (s *Server) show(w http.ResponseWriter, r *http.Request, status int, p page) {
-	p.Pages, p.Signs, p.Viewer, p.Class, p.At = navigation, markup(html.Signs), s.viewerOf(r), s.class != nil, r.URL.Path
-	p.Server = s.id
+	p.Pages, p.Signs, p.Viewer, p.Class, p.Server = navigation, markup(html.Signs), s.viewerOf(r), s.class != nil, s.id
+	if p.At == "" {
+		p.At = r.URL.Path
+	}
 	if p.Class {
 		p.Pages = append(slices.Clone(navigation), link{"/ui/class", "The class"})
 		p.Parts = append(p.Parts, "name", "now") // the name, and where the trainer is
@@ -221,9 +211,13 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request, status int, p page
 			p.Room, p.Parts = s.class, append(p.Parts, "people")
 		}
 	}
-	p.Texts = make(map[string]template.HTML)
+	if p.Texts == nil {
+		p.Texts = make(map[string]template.HTML)
+	}
 	for _, name := range p.Parts {
-		p.Texts[name] = template.HTML(s.board.get(name, p.Viewer))
+		if _, made := p.Texts[name]; !made {
+			p.Texts[name] = template.HTML(s.board.get(name, p.Viewer))
+		}
 	}
 	var text bytes.Buffer
 	if err := pages.ExecuteTemplate(&text, p.Name, p); err != nil {

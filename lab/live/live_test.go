@@ -114,6 +114,7 @@ type looker struct {
 	t     *testing.T
 	lines *bufio.Scanner
 	close func() error
+	has   map[string]string // the newest text of each part
 }
 
 func looks(t *testing.T, base string, parts ...string) looker {
@@ -138,12 +139,15 @@ func looksAs(t *testing.T, from *http.Client, base string, parts ...string) look
 	t.Cleanup(func() { answer.Body.Close() })
 	lines := bufio.NewScanner(answer.Body)
 	lines.Buffer(nil, 4<<20)
-	return looker{t, lines, answer.Body.Close}
+	return looker{t, lines, answer.Body.Close, make(map[string]string)}
 }
 
-// until reads parts until one of this name has all of the texts.
+// until reads parts until the one of this name has all of the texts.
 func (l looker) until(part string, texts ...string) (html string) {
 	l.t.Helper()
+	if has, is := l.has[part]; is && all(has, texts) {
+		return has
+	}
 	tooLong := time.AfterFunc(longestLook, func() { _ = l.close() })
 	defer tooLong.Stop()
 	for l.lines.Scan() {
@@ -155,6 +159,7 @@ func (l looker) until(part string, texts ...string) (html string) {
 		if err := json.Unmarshal([]byte(data), &change); err != nil {
 			l.t.Fatal(err)
 		}
+		l.has[change.Part] = change.HTML
 		if change.Part == part && all(change.HTML, texts) {
 			return change.HTML
 		}
@@ -173,22 +178,20 @@ func all(text string, parts []string) bool {
 }
 
 // sceneParts are those of the page of scene 3.
-var sceneParts = []string{
-	scenePart(2), sceneGuesses(2), sceneEnds(2), sceneRun(2), sceneGo(2), afterName(scenePart(2)), afterCount(afterName(scenePart(2))),
-}
+var sceneParts = []string{sceneName(2), runPart(sceneName(2))}
 
 // A scene asks, runs what the guess was about, draws it, and tells. Two browsers see the same, and so does one that comes late. Alone, a
 // person is asked nothing after the run.
 func TestASceneAsksRunsAndTells(t *testing.T) {
 	t.Parallel()
 	_, base := serving(t)
-	const ran, told = "scene-3-run", "scene-3-ends"
+	const ran, told = "scene-3-run", "scene-3"
 	first, second, ends := looks(t, base, ran), looks(t, base, ran), looks(t, base, told)
 	_, page := get(t, base+"/ui/story/3")
 	if !strings.Contains(page, "Press your answer") || strings.Contains(page, "A lock needs an expiry") {
 		t.Error("the scene tells before it has asked")
 	}
-	if status, body := do(t, http.MethodPost, base+"/ui/story/3/guess", url.Values{"choice": {"1"}}, nil); status != http.StatusOK {
+	if status, body := do(t, http.MethodPost, base+"/ui/quiz/scene-3/guess", url.Values{"choice": {"1"}}, nil); status != http.StatusOK {
 		t.Fatal(status, body)
 	}
 	whole := []string{"the lock stays for ever", "no violation"}
@@ -208,13 +211,13 @@ func TestASceneAsksRunsAndTells(t *testing.T) {
 	if !all(page, append(says, "the lock stays for ever")) {
 		t.Error("a reload loses the result")
 	}
-	if strings.Contains(page, "What was lost?") || strings.Contains(page, "have guessed") {
+	if strings.Contains(page, "what was lost?") || strings.Contains(page, "have guessed") {
 		t.Error("a person alone is treated as a class")
 	}
 	if _, end := get(t, base+"/ui/story"); !strings.Contains(end, "0 of your 1 answers were right.") {
 		t.Errorf("the end of the story: %s", end)
 	}
-	do(t, http.MethodPost, base+"/ui/story/3/again", nil, nil)
+	do(t, http.MethodPost, base+"/ui/quiz/scene-3/again", nil, nil)
 	_, page = get(t, base+"/ui/story/3")
 	if !strings.Contains(page, "Press your answer") || strings.Contains(page, "stays for ever") || strings.Contains(page, says[0]) {
 		t.Error("what was asked anew shows the result")
@@ -227,7 +230,8 @@ func TestASceneWithoutItsServerShowsARecordedRun(t *testing.T) {
 	cfg := config(t.TempDir())
 	cfg.Options.Real = false
 	_, base := serve(t, cfg)
-	do(t, http.MethodPost, base+"/ui/story/6/guess", url.Values{"choice": {"2"}}, nil)
+	do(t, http.MethodPost, base+"/ui/quiz/scene-6/guess", url.Values{"choice": {"2"}}, nil)
+	looks(t, base, "scene-6").until("scene-6", "This run was recorded")
 	_, page := get(t, base+"/ui/story/6")
 	for _, text := range []string{
 		"This run was recorded on 20", "needs a real redis-server", ">Right. ", "B and A both wrote 1",
@@ -244,7 +248,7 @@ func TestASceneWithoutItsServerShowsARecordedRun(t *testing.T) {
 // paused is an experiment whose trial records two events, and then waits.
 func paused(id string, release <-chan struct{}) lab.Experiment {
 	return lab.Experiment{
-		ID: id, Schedule: lab.Schedule{Trials: 1}, Check: func([]history.Event) []history.Violation { return nil },
+		ID: id, Lesson: lab.Lesson{Choices: []string{"(a) One.", "(b) Two."}}, Schedule: lab.Schedule{Trials: 1}, Check: func([]history.Event) []history.Violation { return nil },
 		Variants: []lab.Variant{{Name: "waits", Run: func(ctx context.Context, t *lab.Trial) {
 			t.Record(history.Event{Timeline: "A", Kind: history.Request})
 			t.Record(history.Event{Timeline: "A", Kind: history.Grant, Key: "k", Owner: "a"})
@@ -261,21 +265,21 @@ func TestARunIsDrawnWhileItGoesOn(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
 	s, base := serving(t, paused("X1-first", release), paused("X2-second", release))
-	first, second := looks(t, base, "run-X1-first"), looks(t, base, "run-X2-second")
+	first, second := looks(t, base, "X1-first-run"), looks(t, base, "X2-second-run")
 	for range 3 {
-		do(t, http.MethodPost, base+"/ui/experiments/X1-first/run", nil, nil)
+		do(t, http.MethodPost, base+"/ui/quiz/X1-first/run", nil, nil)
 	}
-	first.until("run-X1-first", "Running now: waits, trial 1 of 1", "<svg")
-	do(t, http.MethodPost, base+"/ui/experiments/X2-second/run", nil, nil)
-	second.until("run-X2-second", "This one starts when it ends")
+	first.until("X1-first-run", "Running now: waits, trial 1 of 1", "<svg")
+	do(t, http.MethodPost, base+"/ui/quiz/X2-second/run", nil, nil)
+	second.until("X2-second-run", "This one starts when it ends")
 	s.mu.Lock()
 	if n := len(s.waiting); n != 1 {
 		t.Errorf("%d runs wait, and one was asked for", n)
 	}
 	s.mu.Unlock()
 	close(release)
-	first.until("run-X1-first", "no violation in 1 trial")
-	second.until("run-X2-second", "no violation in 1 trial")
+	first.until("X1-first-run", "no violation in 1 trial")
+	second.until("X2-second-run", "no violation in 1 trial")
 }
 
 // A run that could not be judged is told, and the page goes on.
@@ -286,12 +290,12 @@ func TestARunWithoutAJudgementIsTold(t *testing.T) {
 	broken := paused("X3-broken", done)
 	broken.Check = func([]history.Event) []history.Violation { panic("a check that fails") }
 	s, base := serving(t, broken)
-	do(t, http.MethodPost, base+"/ui/experiments/X3-broken/run", nil, nil)
-	looks(t, base, "run-X3-broken").until("run-X3-broken", "inconclusive", "a check that fails")
-	if ran := sceneResult(story.Scenes[0], lab.Saved{Experiment: broken}); len(ran) > 0 {
-		t.Errorf("a run without variants: %v", ran)
+	do(t, http.MethodPost, base+"/ui/quiz/X3-broken/run", nil, nil)
+	looks(t, base, "X3-broken-run").until("X3-broken-run", "inconclusive", "a check that fails")
+	if o := (scene{Scene: story.Scenes[0]}).conclude(lab.Saved{Experiment: broken}, ""); len(o.result.(sceneRan).Variants) > 0 || o.right != "" {
+		t.Errorf("a run without variants: %v", o)
 	}
-	if status, _ := get(t, base+"/ui/"); status != http.StatusOK || s.isBusy("run-X3-broken") {
+	if status, _ := get(t, base+"/ui/"); status != http.StatusOK || s.isBusy("X3-broken-run") {
 		t.Error("the page does not go on", status)
 	}
 }
@@ -318,15 +322,15 @@ func TestAnotherSiteIsRefused(t *testing.T) {
 	} {
 		path, form := "/ui/story/2", url.Values(nil)
 		if c.method == http.MethodPost && c.status == http.StatusOK {
-			path = "/ui/story/2/again" // it begins no run
+			path = "/ui/quiz/scene-2/again" // it begins no run
 		} else if c.method == http.MethodPost {
-			path, form = "/ui/story/2/guess", url.Values{"choice": {"1"}}
+			path, form = "/ui/quiz/scene-2/guess", url.Values{"choice": {"1"}}
 		}
 		if status, body := do(t, c.method, base+path, form, c.header); status != c.status {
 			t.Errorf("%s: %d %s", name, status, body)
 		}
 	}
-	if !s.ask(scenePart(1), viewer{}).Open {
+	if !s.ask(sceneName(1), viewer{}).Open {
 		t.Error("a refused request began a run")
 	}
 }
@@ -342,11 +346,12 @@ func TestBadInputIsNamed(t *testing.T) {
 	}{
 		{http.MethodGet, "/ui/story/8", nil, http.StatusNotFound, "the scenes 1 to 7"},
 		{http.MethodGet, "/ui/story/x", nil, http.StatusNotFound, ""},
-		{http.MethodPost, "/ui/story/1/guess", url.Values{"choice": {"3"}}, http.StatusBadRequest, "Choose one of the answers"},
+		{http.MethodPost, "/ui/quiz/scene-1/guess", url.Values{"choice": {"3"}}, http.StatusBadRequest, "Choose one of the answers"},
 		{http.MethodGet, "/ui/experiments/L0x", nil, http.StatusNotFound, "There is no experiment"},
 		{http.MethodGet, "/ui/events", nil, http.StatusBadRequest, "?of="},
 		{http.MethodGet, "/ui/events?of=run-L99", nil, http.StatusNotFound, "There is no part &#34;run-L99&#34;"},
-		{http.MethodGet, "/ui/story/1/guess", nil, http.StatusMethodNotAllowed, ""},
+		{http.MethodGet, "/ui/quiz/scene-1/guess", nil, http.StatusMethodNotAllowed, ""},
+		{http.MethodPost, "/ui/quiz/scene-8/guess", nil, http.StatusNotFound, ""},
 	} {
 		if status, body := do(t, c.method, base+c.path, c.form, nil); status != c.status || !strings.Contains(body, c.says) {
 			t.Errorf("%s %s: %d %s", c.method, c.path, status, body)
@@ -377,16 +382,14 @@ func TestSoManyRunsWait(t *testing.T) {
 	s := full(t)
 	s.cfg.Service = func(context.Context, func(string)) (r burst.Running, err error) { return r, nil }
 	request := httptest.NewRequest(http.MethodPost, "/?version=v3&clients=2", nil)
-	request.SetPathValue("id", "L01")
-	if err := s.runExperiment(request); !errors.Is(err, errBusy) || !s.ask("run-L01-no-expiry", viewer{}).Open {
-		t.Errorf("an experiment ends with %v", err)
+	for _, name := range []string{"L01-no-expiry", sceneName(2), burstName} {
+		q := s.quizzes[name]
+		if err := q.begin(); !errors.Is(err, errBusy) || !s.ask(q.question, viewer{}).Open {
+			t.Errorf("%s ends with %v", name, err)
+		}
 	}
 	if err := s.startLoad(request); !errors.Is(err, errBusy) || s.load.Load() != nil {
 		t.Errorf("a load ends with %v", err)
-	}
-	s.begin(2)
-	if v := s.sceneView(2, viewer{}); !strings.Contains(v.Why, "other runs are waiting") || v.Runs {
-		t.Errorf("%+v", v)
 	}
 	if err := s.start(job{part: "x"}); err == nil {
 		t.Error("one more run is accepted")

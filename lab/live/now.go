@@ -3,7 +3,6 @@ package live
 import (
 	"html/template"
 	"io"
-	"math"
 	"slices"
 	"sync"
 	"time"
@@ -12,8 +11,6 @@ import (
 	"locklab/lab/burst"
 	"locklab/lab/history"
 	"locklab/lab/report/html"
-	"locklab/lab/report/outcome"
-	"locklab/versions"
 )
 
 // mostSteps bounds the steps of a trial that are kept for its drawing, which has room for fewer.
@@ -43,7 +40,9 @@ type runNow struct {
 	over    int // trials that are judged, apart from those that are repeated
 	trial   int // that runs
 	found   foundView
-	tokens  bool // see [story.Scene]
+
+	tokens   bool          // see [story.Scene]
+	variants []lab.Variant // that are listed
 }
 
 // judgedSoFar are the trials of a variant that are judged.
@@ -116,6 +115,7 @@ type runView struct {
 	Since     time.Duration // it began; 0: it has not begun
 	Takes     time.Duration // about
 	tokens    bool
+	variants  []lab.Variant
 }
 
 func (n *runNow) copy() runView {
@@ -124,7 +124,7 @@ func (n *runNow) copy() runView {
 	newest := n.steps[max(0, len(n.steps)-mostSteps):]
 	v := runView{
 		Says: n.says, Steps: slices.Clone(newest), Dropped: n.dropped + len(n.steps) - len(newest), Judged: slices.Clone(n.judged),
-		tokens: n.tokens, Found: n.found, Over: min(n.over, n.work.Trials), All: n.work.Trials, Takes: n.work.Takes,
+		tokens: n.tokens, variants: n.variants, Found: n.found, Over: min(n.over, n.work.Trials), All: n.work.Trials, Takes: n.work.Takes,
 	}
 	if !n.began.IsZero() {
 		v.Since = time.Since(n.began)
@@ -138,6 +138,24 @@ func (v runView) Drawing() template.HTML { return drawing(v.Steps) }
 // Scene draws the steps as the story shows them.
 func (v runView) Scene() template.HTML {
 	return markup(func(w io.Writer) error { return html.Scene(w, v.Steps, nil, v.tokens) })
+}
+
+// variantNow is what has become of a variant.
+type variantNow struct {
+	Name, Seen string
+	Control    bool
+}
+
+// Variants are those of the experiment, the control first.
+func (v runView) Variants() (all []variantNow) {
+	for i, of := range v.variants {
+		now := variantNow{Name: of.Name, Control: i == 0}
+		if at := slices.IndexFunc(v.Judged, func(so judgedSoFar) bool { return so.Variant == of.Name }); at >= 0 {
+			now.Seen = lab.VariantJudgement{Trials: v.Judged[at].Trials, Violations: v.Judged[at].Violations}.Seen()
+		}
+		all = append(all, now)
+	}
+	return all
 }
 
 // burstNow is what the events of a plan's bursts have told. It is kept after their end, so that they can be seen again.
@@ -236,100 +254,4 @@ func (n *burstNow) longest() (most time.Duration) {
 		}
 	}
 	return most
-}
-
-// card is a version as the page shows it.
-type card struct {
-	versions.Version
-	Plan   burst.Plan
-	By     []burst.Answered // the newest of each instance
-	Wrote  []html.Written
-	Lost   int                  // at least
-	Judged *burst.VersionJudged // nil: it is not over
-}
-
-// always is later than any answer.
-const always = time.Duration(math.MaxInt64)
-
-// card is a version as it was so long after its first answer.
-func (n *burstNow) card(v versions.Version, after time.Duration) card {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	of, shown := n.courses[v.Name], card{Version: v, Plan: n.plan}
-	answered := of.answered
-	if later := slices.IndexFunc(answered, func(a answeredAt) bool { return a.at > after }); later >= 0 {
-		answered = answered[:later]
-	} else {
-		shown.Judged = of.judged
-	}
-	names := n.instances()
-	shown.By = make([]burst.Answered, len(names))
-	for i, name := range names {
-		shown.By[i].Instance = name
-	}
-	for _, a := range answered {
-		shown.Lost = a.Lost
-		i := slices.Index(names, a.Instance)
-		if i < 0 {
-			continue
-		}
-		if shown.By[i] = a.Answered; a.Value > 0 {
-			shown.Wrote = append(shown.Wrote, html.Written{Instance: i, Value: a.Value})
-		}
-	}
-	return shown
-}
-
-// instances are the names of those that have answered, whatever the version. It needs the mutex.
-func (n *burstNow) instances() (names []string) {
-	for _, c := range n.courses {
-		for _, a := range c.answered {
-			if a.Instance != "" && !slices.Contains(names, a.Instance) {
-				names = append(names, a.Instance)
-			}
-		}
-	}
-	slices.Sort(names)
-	return names
-}
-
-// Newest is the largest value that was written.
-func (c card) Newest() (most int64) {
-	for _, a := range c.By {
-		most = max(most, a.Newest)
-	}
-	return most
-}
-
-// Climb draws the values that were written.
-func (c card) Climb() template.HTML {
-	return markup(func(w io.Writer) error { return html.Climb(w, c.Plan.Users, c.Wrote) })
-}
-
-// Views is what became of the page views.
-func (c card) Views() template.HTML { return shown(viewsOf(c.Judged.Pageview)) }
-
-// Winners is what became of the order.
-func (c card) Winners() template.HTML { return shown(winnersOf(c.Judged.Order)) }
-
-func viewsOf(row burst.PageviewRow) outcome.Outcome {
-	return outcome.Views(row.Version, row.Counts, row.Verdict)
-}
-
-func winnersOf(row burst.OrderRow) outcome.Outcome { return outcome.Winners(row.Winners, row.Verdict) }
-
-// shown is an outcome as the pages show it.
-func shown(o outcome.Outcome) template.HTML {
-	return markup(func(w io.Writer) error { return html.Shown(w, o) })
-}
-
-// answerOf is the class of a sentence about an outcome.
-func answerOf(o outcome.Outcome) string {
-	switch o.Tone {
-	case outcome.Good:
-		return "answer good"
-	case outcome.Bad, outcome.Alarm:
-		return "answer lost"
-	}
-	return "answer"
 }

@@ -87,7 +87,7 @@ func TestABurstThatGoesOn(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*slowly) // in the bubble
 		defer cancel()
 		s := &Server{board: newBoard()}
-		if s.playBurst(ctx, now); ctx.Err() != nil || !strings.Contains(s.board.get(cardPart("v1"), viewer{}), "Final value") {
+		if (&bursts{s: s}).play(ctx, now); ctx.Err() != nil || !strings.Contains(s.board.get(cardPart("v1"), viewer{}), "Final value") {
 			t.Errorf("seen again it ends with %v: %s", ctx.Err(), s.board.get(cardPart("v1"), viewer{}))
 		}
 	})
@@ -124,9 +124,9 @@ func TestATextIsMadeWhenABrowserNeedsIt(t *testing.T) {
 	if made != 0 {
 		t.Errorf("nobody looks, and the text was made %d times", made)
 	}
-	_, parts, _ := b.changes(seen{{name: "run"}})
+	_, parts, _ := b.changes([]seen{{name: "run"}})
 	for range 3 {
-		if line := parts[0].line(new(seenPart), viewer{}); line != parts[0].line(new(seenPart), viewer{}) || b.get("run", viewer{}) != "drawn" {
+		if line := parts[0].line(new(seen), viewer{}); line != parts[0].line(new(seen), viewer{}) || b.get("run", viewer{}) != "drawn" {
 			t.Errorf("it is sent as %q", line)
 		}
 	}
@@ -136,7 +136,7 @@ func TestATextIsMadeWhenABrowserNeedsIt(t *testing.T) {
 	if b.put("run", ""); b.get("run", viewer{}) != "" {
 		t.Error("the text was not replaced by an empty one")
 	}
-	each, has := part{of: func(viewer) string { return "stopped" }}, seenPart{name: "run"}
+	each, has := part{of: func(viewer) string { return "stopped" }}, seen{name: "run"}
 	if first, again := each.line(&has, viewer{}), each.line(&has, viewer{}); first == "" || again != "" {
 		t.Errorf("a text is sent twice: %q, %q", first, again)
 	}

@@ -42,7 +42,7 @@ func TestThePageBehindAProxy(t *testing.T) {
 			for origin, want := range map[string]int{
 				c.address: http.StatusOK, "http://evil.example": http.StatusForbidden, c.address + "1": http.StatusForbidden,
 			} {
-				status, body := do(t, http.MethodPost, proxy+"/ui/story/2/again", nil, http.Header{
+				status, body := do(t, http.MethodPost, proxy+"/ui/quiz/scene-2/again", nil, http.Header{
 					"Host": {hostOf(c.address)}, "Origin": {origin}, "Accept": {"*/*"}, "Authorization": {"Bearer " + token},
 				})
 				says := map[int]string{http.StatusOK: "The page " + c.address + "/ui/story/2 shows", http.StatusForbidden: "--address"}[want]
@@ -50,7 +50,7 @@ func TestThePageBehindAProxy(t *testing.T) {
 					t.Errorf("a form from %s: %d %s", origin, status, body)
 				}
 			}
-			looksAs(t, browser(t), proxy, "scene-3-go").until("scene-3-go")
+			looksAs(t, browser(t), proxy, "scene-3").until("scene-3")
 		})
 	}
 }

@@ -33,33 +33,22 @@ var routes = []route{
 	{"GET /ui/{$}", visitor, leads("/ui/story/1")},
 	{"GET /ui/story", visitor, shows((*Server).storyPage)},
 	{"GET /ui/story/{scene}", visitor, shows((*Server).scenePage)},
-	{"POST /ui/story/{scene}/guess", participant, does("/ui/story/${scene}", (*Server).guessScene)},
-	{"POST /ui/story/{scene}/run", trainer, does("/ui/story/${scene}", (*Server).runScene)},
-	{"POST /ui/story/{scene}/stop", trainer, does("/ui/story/${scene}", (*Server).stopScene)},
-	{"POST /ui/story/{scene}/answer", participant, does("/ui/story/${scene}", (*Server).answerScene)},
-	{"POST /ui/story/{scene}/show", trainer, does("/ui/story/${scene}", (*Server).tellScene)},
-	{"POST /ui/story/{scene}/again", trainer, does("/ui/story/${scene}", (*Server).again)},
+	{"GET /ui/burst", visitor, shows((*Server).burstPage)},
+	{"POST /ui/burst", trainer, (*Server).askBurst},
+	{"POST /ui/burst/replay", trainer, (*Server).replayBurst},
+	{"POST /ui/quiz/{name}/guess", participant, asks((*quiz).guess)},
+	{"POST /ui/quiz/{name}/run", trainer, asks((*quiz).run)},
+	{"POST /ui/quiz/{name}/stop", trainer, asks((*quiz).stop)},
+	{"POST /ui/quiz/{name}/answer", participant, asks((*quiz).answer)},
+	{"POST /ui/quiz/{name}/show", trainer, asks((*quiz).tell)},
+	{"POST /ui/quiz/{name}/again", trainer, asks((*quiz).again)},
 	{"GET /ui/experiments", visitor, shows((*Server).experiments)},
-	{"GET /ui/experiments/{id}", visitor, shows((*Server).experiment)},
-	{"POST /ui/experiments/{id}/guess", participant, does("/ui/experiments/${id}", (*Server).guessExperiment)},
-	{"POST /ui/experiments/{id}/run", trainer, does("/ui/experiments/${id}", (*Server).runExperiment)},
-	{"POST /ui/experiments/{id}/answer", participant, does("/ui/experiments/${id}", (*Server).answerExperiment)},
-	{"POST /ui/experiments/{id}/show", trainer, does("/ui/experiments/${id}", (*Server).tellExperiment)},
-	{"POST /ui/experiments/{id}/again", trainer, does("/ui/experiments/${id}", (*Server).guessAgain)},
-	{"POST /ui/experiments/{id}/stop", trainer, does("/ui/experiments/${id}", (*Server).stopExperiment)},
+	{"GET /ui/experiments/{id}", visitor, shows((*Server).experimentPage)},
 	{"GET /ui/experiments/{id}/runs/{run}", visitor, (*Server).report},
 	{"GET /ui/experiments/{id}/runs/{run}/{variant}", visitor, shows((*Server).replay)},
 	{"GET /ui/steps", visitor, shows((*Server).plays)},
 	{"GET /ui/steps/{id}/{lock}", visitor, shows((*Server).playPage)},
 	{"POST /ui/steps/{id}/{lock}", trainer, does("/ui/steps/${id}/${lock}", (*Server).press)},
-	{"GET /ui/burst", visitor, shows((*Server).burstPage)},
-	{"POST /ui/burst/ask", trainer, does("/ui/burst", (*Server).askBurst)},
-	{"POST /ui/burst/guess", participant, does("/ui/burst", (*Server).guessBurst)},
-	{"POST /ui/burst/run", trainer, does("/ui/burst", (*Server).runBurst)},
-	{"POST /ui/burst/answer", participant, does("/ui/burst", (*Server).answerBurst)},
-	{"POST /ui/burst/show", trainer, does("/ui/burst", (*Server).tellBurst)},
-	{"POST /ui/burst/stop", trainer, does("/ui/burst", (*Server).stopBurst)},
-	{"POST /ui/burst/again", trainer, does("/ui/burst", (*Server).seeAgain)},
 	{"GET /ui/servers", visitor, shows((*Server).serversPage)},
 	{"POST /ui/servers/start", trainer, does("/ui/servers", (*Server).startService)},
 	{"POST /ui/servers/load", trainer, does("/ui/servers", (*Server).startLoad)},
@@ -122,6 +111,11 @@ func redirect(w http.ResponseWriter, r *http.Request, to, says string) {
 	}
 }
 
+// wantsPage reports whether an answer is read by a person: not by the script of a page, and by no program.
+func wantsPage(r *http.Request) bool {
+	return r.Header.Get("Accept") != "text/event-stream" && !isProgram(r)
+}
+
 // isProgram reports whether the request is of a program that takes everything, as curl does. A browser asks for HTML.
 func isProgram(r *http.Request) bool { return r.Header.Get("Accept") == "*/*" }
 
@@ -168,7 +162,7 @@ func (s *Server) Handler() http.Handler {
 
 // problem answers with an error: a page, or a sentence for a program.
 func (s *Server) problem(w http.ResponseWriter, r *http.Request, err error) {
-	if isProgram(r) && r.Method == http.MethodPost {
+	if r.Method == http.MethodPost && !wantsPage(r) {
 		plain(w, statusOf(err), sentence(err))
 		return
 	}

@@ -2,7 +2,6 @@ package live
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"html/template"
@@ -76,13 +75,6 @@ func (s *Server) isBusy(part string) bool {
 	return s.busy[part] != nil
 }
 
-// isStopping reports whether the run of a part was stopped, and has not ended yet.
-func (s *Server) isStopping(part string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.busy[part] != nil && s.busy[part].stopped
-}
-
 // stop ends the run of a part: its context is cancelled with errStopped. One that waits gets a context that has ended, and never begins.
 // Stop does nothing when none waits or runs.
 func (s *Server) stop(part string) {
@@ -145,56 +137,21 @@ func (s *Server) work(ctx context.Context) {
 	}
 }
 
-// trial is the run of an experiment.
-type trial struct {
-	experiment lab.Experiment
-	trials     int               // of each variant; 0: the experiment's own number
-	part       string            // that shows it
-	draws      string            // the template that shows it while it goes on; empty: that of an experiment
-	tokens     bool              // of the grants are drawn
-	saved      bool              // the run of a scene is not: it lacks variants
-	judged     func(now *runNow) // is called when further trials are judged; nil: nobody asks
-	ended      func(lab.Result)
-}
-
-// try queues the run of an experiment. It fails when this machine lacks a program, too.
-func (s *Server) try(t trial) error {
-	if err := s.cfg.Options.CannotRun(t.experiment); err != nil {
-		return err
-	}
-	return s.start(job{t.part, func(ctx context.Context) func() {
-		r := s.run(ctx, t)
-		return func() { t.ended(r) }
-	}})
-}
-
-// run runs an experiment, and draws it meanwhile.
-func (s *Server) run(ctx context.Context, t trial) (r lab.Result) {
-	o := s.cfg.Options
-	o.Trials, o.Seed = t.trials, rand.Uint64N(shortSeed)
-	o.Command = s.cfg.Command(t.experiment, o)
-	if t.saved {
-		o.Store = s.cfg.Store
-	}
-	now := runNow{tokens: t.tokens}
-	over := 0
+// runLab runs an experiment, and calls show whenever now has been told something.
+func (s *Server) runLab(ctx context.Context, e lab.Experiment, o lab.Options, now *runNow, show func()) (r lab.Result) {
+	o.Seed = rand.Uint64N(shortSeed)
+	o.Command = s.cfg.Command(e, o)
 	s.follow(redraw, func(changed func()) {
 		o.Tell = func(e lab.Event) { now.tell(e); changed() }
 		if r.Record.Interrupted = ctx.Err() != nil; r.Record.Interrupted {
 			return // nothing was begun, so nothing is saved
 		}
-		if r = lab.Run(ctx, t.experiment, o); r.Dir != "" && r.NotSaved == "" {
+		if r = lab.Run(ctx, e, o); r.Dir != "" && r.NotSaved == "" {
 			if err := html.WriteRun(r.Saved); err != nil { // the report of the store leads there
 				r.NotSaved = err.Error()
 			}
 		}
-	}, func() {
-		s.board.putMade(t.part, func() string { return s.fragment(cmp.Or(t.draws, "runs"), now.copy()) })
-		if so := now.trials(); so != over && t.judged != nil {
-			over = so
-			t.judged(&now)
-		}
-	})
+	}, show)
 	return r
 }
 

@@ -68,10 +68,7 @@ func (s *Server) watch(ctx context.Context) {
 }
 
 // measures reports whether a burst waits or runs.
-func (s *Server) measures() bool {
-	b := s.presentBursts()
-	return b.runs && !b.replays
-}
+func (s *Server) measures() bool { return s.isBusy(runPart(burstName)) }
 
 // onWatch lets the goroutine of watch do something, and waits for that, until ctx ends.
 func (s *Server) onWatch(ctx context.Context, do func(context.Context) error) error {

@@ -35,35 +35,36 @@ func TestARunThatShowsNothingScoresNobody(t *testing.T) {
 	leads, ana := trains(t, base), joined(t, base, "Ana")
 	play := func() {
 		t.Helper()
-		send(t, ana, http.MethodPost, base+"/ui/story/3/guess", url.Values{"choice": {"0"}}, nil)
-		send(t, leads, http.MethodPost, base+"/ui/story/3/run", nil, nil)
-		testenv.Eventually(t, "the run has ended", func() bool { return s.sceneView(2, viewer{}).Ended })
+		send(t, ana, http.MethodPost, base+"/ui/quiz/scene-3/guess", url.Values{"choice": {"0"}}, nil)
+		send(t, leads, http.MethodPost, base+"/ui/quiz/scene-3/run", nil, nil)
+		testenv.Eventually(t, "the run has ended", func() bool { return s.scene(2).view(viewer{}, nil).Ended })
 	}
 	play()
-	send(t, ana, http.MethodPost, base+"/ui/experiments/L01/guess", nil, nil)
-	send(t, leads, http.MethodPost, base+"/ui/experiments/L01/run", nil, nil)
-	testenv.Eventually(t, "the experiment has ended", func() bool { return s.ask("run-L01-no-expiry", viewer{}).Waits() })
-	if s.afterOf("scene-3").Text != "" || s.afterOf("run-L01-no-expiry").Text != "" {
+	send(t, ana, http.MethodPost, base+"/ui/quiz/L01/guess", url.Values{"choice": {"0"}}, nil)
+	send(t, leads, http.MethodPost, base+"/ui/quiz/L01/run", nil, nil)
+	testenv.Eventually(t, "the experiment has ended", func() bool { return s.ask("L01-no-expiry", viewer{}).Waits() })
+	asks := func(name string) bool { return s.quizzes[name].view(viewer{}, nil).After.Text != "" }
+	if asks("scene-3") || asks("L01-no-expiry") {
 		t.Error("a class is asked what was lost in a run that shows nothing")
 	}
-	send(t, leads, http.MethodPost, base+"/ui/experiments/L01/show", nil, nil)
-	send(t, leads, http.MethodPost, base+"/ui/story/3/show", nil, nil)
+	send(t, leads, http.MethodPost, base+"/ui/quiz/L01/show", nil, nil)
+	send(t, leads, http.MethodPost, base+"/ui/quiz/scene-3/show", nil, nil)
 	if places := s.class.Places(""); places[0].All != 0 {
 		t.Errorf("it scores %+v", places)
 	}
-	send(t, leads, http.MethodPost, base+"/ui/story/3/again", nil, nil)
+	send(t, leads, http.MethodPost, base+"/ui/quiz/scene-3/again", nil, nil)
 	fails.Store(false)
 	play()
-	if s.afterOf("scene-3").Text == "" {
+	if !asks("scene-3") {
 		t.Error("a class is not asked what was lost")
 	}
-	send(t, leads, http.MethodPost, base+"/ui/story/3/show", nil, nil)
+	send(t, leads, http.MethodPost, base+"/ui/quiz/scene-3/show", nil, nil)
 	if places := s.class.Places(""); places[0].Right != 1 || places[0].All != 1 {
 		t.Errorf("the first run that shows something scores %+v", places)
 	}
 }
 
-// The answer of another participant replaces no button. An answer that is none of the choices, or comes too late, is refused with the
+// An answer that is none of the choices, or comes too late, is refused with the
 // reason. A visitor cannot answer. When the scene is played again, nothing is asked until its run has ended, and then nobody has
 // answered.
 func TestAnAnswerAfterTheRun(t *testing.T) {
@@ -72,9 +73,9 @@ func TestAnAnswerAfterTheRun(t *testing.T) {
 	leads, ana, ben := trains(t, base), joined(t, base, "Ana"), joined(t, base, "Ben")
 	run := func() {
 		t.Helper()
-		send(t, leads, http.MethodPost, base+"/ui/story/3/run", nil, nil)
+		send(t, leads, http.MethodPost, base+"/ui/quiz/scene-3/run", nil, nil)
 		testenv.Eventually(t, "the class is asked", func() bool {
-			return strings.Contains(s.board.get("scene-3-after", viewer{Role: trainer}), "What was lost?")
+			return strings.Contains(s.board.get("scene-3", viewer{Role: trainer}), "what was lost?")
 		})
 	}
 	run()
@@ -85,36 +86,35 @@ func TestAnAnswerAfterTheRun(t *testing.T) {
 		}
 		return s.viewerOf(request)
 	}
-	buttons := s.board.get("scene-3-after", of(ana))
-	if strings.Contains(buttons, "<fieldset disabled>") || !strings.Contains(s.board.get("scene-3-after", viewer{}), "<fieldset disabled>") {
-		t.Errorf("Ana cannot answer, or a visitor can: %s", buttons)
+	mayAnswer := func(v viewer) bool {
+		return strings.Contains(s.board.get("scene-3", v), "<fieldset><legend>Now that you have seen it")
 	}
-	send(t, ben, http.MethodPost, base+"/ui/story/3/answer", url.Values{"choice": {"1"}}, nil)
-	if after := s.board.get("scene-3-after", of(ana)); after != buttons {
-		t.Errorf("Ben's answer replaces Ana's buttons: %s", after)
+	if !mayAnswer(of(ana)) || mayAnswer(viewer{}) {
+		t.Error("Ana cannot answer, or a visitor can")
 	}
+	send(t, ben, http.MethodPost, base+"/ui/quiz/scene-3/answer", url.Values{"choice": {"1"}}, nil)
 	for _, choice := range []string{"", "-1", "3", "x"} {
-		status, body := send(t, ana, http.MethodPost, base+"/ui/story/3/answer", url.Values{"choice": {choice}}, nil)
+		status, body := send(t, ana, http.MethodPost, base+"/ui/quiz/scene-3/answer", url.Values{"choice": {choice}}, nil)
 		if status != http.StatusBadRequest || !strings.Contains(body, "Choose one of the answers") {
 			t.Errorf("the answer %q: %d", choice, status)
 		}
 	}
-	send(t, leads, http.MethodPost, base+"/ui/story/3/show", nil, nil)
-	for _, path := range []string{"/ui/story/3/answer", "/ui/story/3/guess"} {
+	send(t, leads, http.MethodPost, base+"/ui/quiz/scene-3/show", nil, nil)
+	for _, path := range []string{"/ui/quiz/scene-3/answer", "/ui/quiz/scene-3/guess"} {
 		status, body := send(t, ana, http.MethodPost, base+path, url.Values{"choice": {"1"}}, nil)
 		if status != http.StatusConflict || !strings.Contains(body, "too late") {
 			t.Errorf("%s after the answers were shown: %d", path, status)
 		}
 	}
-	if !strings.Contains(s.board.get("scene-3-after", of(ana)), "<fieldset disabled>") {
+	if mayAnswer(of(ana)) {
 		t.Error("the buttons can be pressed when it is too late")
 	}
-	send(t, leads, http.MethodPost, base+"/ui/story/3/again", nil, nil)
-	if text := s.board.get("scene-3-after", of(ana)) + s.board.get("scene-3-after-count", of(ana)); text != "" {
+	send(t, leads, http.MethodPost, base+"/ui/quiz/scene-3/again", nil, nil)
+	if text := s.board.get("scene-3", of(ana)); strings.Contains(text, "Now that you have seen it") {
 		t.Errorf("the scene is asked anew, and shows %s", text)
 	}
 	run()
-	if text := s.board.get("scene-3-after-count", of(ana)); !strings.Contains(text, "0 of 2 have answered") {
+	if text := s.board.get("scene-3", of(ana)); !strings.Contains(text, "0 of 2 have answered") {
 		t.Errorf("the answers of the last run count: %s", text)
 	}
 }
@@ -129,10 +129,10 @@ func TestAParticipantGetsNoExplanationBeforeItIsShown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	send(t, ana, http.MethodPost, base+"/ui/experiments/L01/guess", nil, nil)
-	explained := looksAs(t, ana, base, "run-L01-no-expiry")
-	send(t, leads, http.MethodPost, base+"/ui/experiments/L01/run", nil, nil)
-	explained.until("run-L01-no-expiry", "as predicted")
+	send(t, ana, http.MethodPost, base+"/ui/quiz/L01/guess", url.Values{"choice": {"0"}}, nil)
+	explained := looksAs(t, ana, base, "L01-no-expiry-run")
+	send(t, leads, http.MethodPost, base+"/ui/quiz/L01/run", nil, nil)
+	explained.until("L01-no-expiry-run", "as predicted")
 	run := "/ui/experiments/L01/runs/" + lab.History(s.cfg.Store, e.ID)[0]
 	why, _, _ := strings.Cut(strings.TrimSpace(e.Why), "\n")
 	gets := func() string {
@@ -141,7 +141,7 @@ func TestAParticipantGetsNoExplanationBeforeItIsShown(t *testing.T) {
 		_, report := send(t, ana, http.MethodGet, base+run, nil, nil)
 		return page + steps + report
 	}
-	for _, secret := range []string{e.Claim, why, "guessed wrong", "guessed right", "history.jsonl", "/runs/2"} {
+	for _, secret := range []string{e.Claim, why, "Right is", "history.jsonl", "/runs/2"} {
 		if strings.Contains(gets(), secret) {
 			t.Errorf("before it is shown Ana gets %q", secret)
 		}
@@ -149,72 +149,63 @@ func TestAParticipantGetsNoExplanationBeforeItIsShown(t *testing.T) {
 	if status, _ := send(t, ana, http.MethodGet, base+run+"/4", nil, nil); status != http.StatusForbidden {
 		t.Error("she can replay the saved run:", status)
 	}
-	send(t, leads, http.MethodPost, base+"/ui/experiments/L01/show", nil, nil)
-	explained.until("run-L01-no-expiry", e.Claim)
-	for _, shown := range []string{e.Claim, "guessed wrong", "history.jsonl"} {
+	send(t, leads, http.MethodPost, base+"/ui/quiz/L01/show", nil, nil)
+	for _, shown := range []string{e.Claim, "Right is (c)", "history.jsonl"} {
 		if !strings.Contains(gets(), shown) {
 			t.Errorf("after it is shown Ana does not get %q", shown)
 		}
 	}
-	send(t, leads, http.MethodPost, base+"/ui/story/3/run", nil, nil)
-	testenv.Eventually(t, "the scene has ended", func() bool { return s.sceneView(2, viewer{}).Ended })
+	send(t, leads, http.MethodPost, base+"/ui/quiz/scene-3/run", nil, nil)
+	testenv.Eventually(t, "the scene has ended", func() bool { return s.scene(2).view(viewer{}, nil).Ended })
 	header := looksAs(t, ana, base, "name")
 	header.until("name", "You are Ana")
 	send(t, leads, http.MethodPost, base+"/ui/class/reset", nil, nil)
 	header.until("name", "Join with a name")
 	bob := joined(t, base, "Bob")
-	for _, part := range append([]string{"run-L01-no-expiry", "run-L01-no-expiry-after"}, sceneParts...) {
+	for _, part := range append([]string{"L01-no-expiry-run", "L01-no-expiry"}, sceneParts...) {
 		text := s.board.get(part, viewer{})
-		for _, old := range []string{e.Claim, "What was lost?", "stays for ever", "expiry, set by"} {
+		for _, old := range []string{e.Claim, "what was lost?", "stays for ever", "expiry, set by"} {
 			if strings.Contains(text, old) {
 				t.Errorf("a new class gets %q in %s", old, part)
 			}
 		}
 	}
-	if status, _ := send(t, bob, http.MethodPost, base+"/ui/story/3/answer", url.Values{"choice": {"1"}}, nil); status != http.StatusConflict {
+	if status, _ := send(t, bob, http.MethodPost, base+"/ui/quiz/scene-3/answer", url.Values{"choice": {"1"}}, nil); status != http.StatusConflict {
 		t.Error("the new class answers what the old one was asked:", status)
 	}
-}
-
-// burstOf is a burst of v1 that has ended, after a guess of 3.
-func burstOf(s *Server) endedBurst {
-	b, _ := s.take(false)
-	s.questions.Close(b.question())
-	row := burst.PageviewRow{
-		Judged: burst.Judged{Version: "v1", Verdict: lab.AsExpected}, Counts: burst.Counts{Final: 3, Lost: 17},
-	}
-	return endedBurst{About: row, question: b.question(), told: true, Results: &burst.Results{
-		Users: 20, Pageview: []burst.PageviewRow{row}, Order: []burst.OrderRow{{Judged: burst.Judged{Verdict: lab.AsExpected}}},
-	}}
 }
 
 // A new class is not asked about a burst that began before it, and does not get the guesses of the class before.
 func TestANewClassKnowsNothingOfTheBurstsBefore(t *testing.T) {
 	t.Parallel()
 	s, base := teaching(t)
-	leads := trains(t, base)
-	send(t, joined(t, base, "Ana"), http.MethodPost, base+"/ui/burst/guess", url.Values{"guess": {"3"}}, nil)
-	s.burstEnded(burstOf(s), nil)
-	send(t, leads, http.MethodPost, base+"/ui/burst/show", nil, nil)
-	if text := s.board.get(burstRun, viewer{}) + s.board.get("burst-history", viewer{}); !strings.Contains(text, "1 of 1 guesses") ||
-		!strings.Contains(text, "<td>3 of 20</td></tr>") {
+	leads, q := trains(t, base), s.quizzes[burstName]
+	row := burst.PageviewRow{
+		Judged: burst.Judged{Version: "v1", Verdict: lab.AsExpected}, Counts: burst.Counts{Final: 3, Lost: 17},
+	}
+	results := &burst.Results{
+		Users: 20, Pageview: []burst.PageviewRow{row}, Order: []burst.OrderRow{{Judged: burst.Judged{Verdict: lab.AsExpected}}},
+	}
+	shows := func() string { return s.board.get(burstName, viewer{}) + s.board.get(burstHistory, viewer{}) }
+	send(t, joined(t, base, "Ana"), http.MethodPost, base+"/ui/quiz/burst/guess", url.Values{"guess": {"3"}}, nil)
+	endBurst(s, results)
+	send(t, leads, http.MethodPost, base+"/ui/quiz/burst/show", nil, nil)
+	if text := shows(); !strings.Contains(text, "<td>3 of 20</td></tr>") {
 		t.Errorf("the guesses are not shown: %s", text)
 	}
-	ended := burstOf(s)
+	opened := s.questions.Close(q.present())
 	send(t, leads, http.MethodPost, base+"/ui/class/reset", nil, nil)
-	s.burstEnded(ended, nil)
+	s.mu.Lock()
+	c := s.bursts.conclude(results, "v1")
+	s.mu.Unlock()
+	c.question = q.present()
+	q.end(c, opened)
 	joined(t, base, "Bob")
-	if text := s.board.get(burstAfter, viewer{}); text != "" {
-		t.Errorf("the new class is asked %s", text)
+	if v := q.view(viewer{}, nil); v.Ended || v.After.Text != "" || !v.Open {
+		t.Errorf("the new class is asked %+v", v)
 	}
-	send(t, leads, http.MethodPost, base+"/ui/class/reset", nil, nil)
-	if text := s.board.get(burstRun, viewer{}) + s.board.get("burst-history", viewer{}); strings.Contains(text, "of 1 guesses") ||
-		strings.Contains(text, "<td>3 of 20</td></tr>") {
+	if text := shows(); strings.Contains(text, "of 1 guesses") || strings.Contains(text, "<td>3 of 20</td></tr>") {
 		t.Errorf("the new class gets the old guesses: %s", text)
-	}
-	s.take(true)
-	if status, _ := send(t, leads, http.MethodPost, base+"/ui/burst/show", nil, nil); status != http.StatusConflict {
-		t.Error("answers are shown while a burst is seen again:", status)
 	}
 }
 

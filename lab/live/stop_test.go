@@ -19,40 +19,34 @@ import (
 )
 
 // A run is stopped from its page: it shows nothing, its question is open again with the guess, and what had happened is saved. One that
-// waits does not begin, saves nothing, and leaves the result of the run before. The next run begins.
+// waits does not begin, and saves nothing. The next run begins.
 func TestARunIsStopped(t *testing.T) {
 	t.Parallel()
 	never := make(chan struct{})
 	s, base := serving(t, paused("X1-first", never), paused("X2-second", never))
-	first, second := looks(t, base, "run-X1-first"), looks(t, base, "run-X2-second")
-	buttons := looks(t, base, "go-X1-first")
-	do(t, http.MethodPost, base+"/ui/experiments/X1-first/run", map[string][]string{"variant": {"0"}}, nil)
-	first.until("run-X1-first", "Running now: waits")
-	buttons.until("go-X1-first", ">Stop</button>")
-	do(t, http.MethodPost, base+"/ui/experiments/X2-second/run", nil, nil)
-	second.until("run-X2-second", "This one starts when it ends")
-	do(t, http.MethodPost, base+"/ui/experiments/X2-second/stop", nil, nil)
-	second.until("run-X2-second", "The run was stopped, so it has no verdict.</p>")
-	do(t, http.MethodPost, base+"/ui/experiments/X1-first/stop", nil, nil)
-	first.until("run-X1-first", "The run was stopped, so it has no verdict. What had happened until then is saved.", "inconclusive")
-	testenv.Eventually(t, "no run is active", func() bool { return !s.isBusy("run-X1-first") && !s.isBusy("run-X2-second") })
-	if a := s.ask("run-X1-first", viewer{}); !a.Open || a.Mine != "0" || a.Runs {
+	first, second := looks(t, base, "X1-first-run"), looks(t, base, "X2-second-run")
+	buttons := looks(t, base, "X1-first")
+	do(t, http.MethodPost, base+"/ui/quiz/X1-first/guess", map[string][]string{"choice": {"0"}}, nil)
+	first.until("X1-first-run", "Running now: waits")
+	buttons.until("X1-first", ">Stop</button>")
+	do(t, http.MethodPost, base+"/ui/quiz/X2-second/run", nil, nil)
+	second.until("X2-second-run", "This one starts when it ends")
+	do(t, http.MethodPost, base+"/ui/quiz/X2-second/stop", nil, nil)
+	looks(t, base, "X2-second").until("X2-second", "The run was stopped, so it shows nothing.")
+	do(t, http.MethodPost, base+"/ui/quiz/X1-first/stop", nil, nil)
+	looks(t, base, "X1-first").until("X1-first", "The run was stopped, so it shows nothing.")
+	testenv.Eventually(t, "no run is active", func() bool { return !s.isBusy("X1-first-run") && !s.isBusy("X2-second-run") })
+	if a := s.ask("X1-first", viewer{}); !a.Open || a.Mine != "0" || a.Runs {
 		t.Errorf("after the stop the question is %+v", a)
 	}
-	looks(t, base, "saved-X1-first").until("saved-X1-first", "inconclusive", "replay it")
+	looks(t, base, "X1-first").until("X1-first", "inconclusive", "/runs/")
 	if runs := lab.History(s.cfg.Store, "X2-second"); len(runs) != 0 {
 		t.Errorf("a run that never began saved %v", runs)
 	}
-	do(t, http.MethodPost, base+"/ui/experiments/X2-second/stop", nil, nil) // nothing runs, and nothing happens
-	do(t, http.MethodPost, base+"/ui/experiments/X2-second/run", nil, nil)
-	second.until("run-X2-second", "Running now: waits")
+	do(t, http.MethodPost, base+"/ui/quiz/X2-second/stop", nil, nil) // nothing runs, and nothing happens
+	do(t, http.MethodPost, base+"/ui/quiz/X2-second/run", nil, nil)
+	second.until("X2-second-run", "Running now: waits")
 
-	before := s.board.get("ask-X1-first", viewer{Role: trainer})
-	do(t, http.MethodPost, base+"/ui/experiments/X1-first/run", nil, nil) // it waits
-	do(t, http.MethodPost, base+"/ui/experiments/X1-first/stop", nil, nil)
-	if after := s.board.get("ask-X1-first", viewer{Role: trainer}); after != before || !strings.Contains(after, "inconclusive") {
-		t.Errorf("a run that never began replaces the result of the one before: %s", after)
-	}
 }
 
 // A run that takes its time to stop says so, and is not asked again.
@@ -62,16 +56,15 @@ func TestARunThatIsStopping(t *testing.T) {
 	slow := paused("X5-slow", release)
 	slow.Variants[0].Run = func(context.Context, *lab.Trial) { <-release }
 	_, base := serving(t, slow)
-	looker, buttons := looks(t, base, "run-X5-slow"), looks(t, base, "go-X5-slow")
-	do(t, http.MethodPost, base+"/ui/experiments/X5/run", nil, nil)
-	looker.until("run-X5-slow", "Running now")
+	looker, buttons := looks(t, base, "X5-slow-run"), looks(t, base, "X5-slow")
+	do(t, http.MethodPost, base+"/ui/quiz/X5/run", nil, nil)
+	looker.until("X5-slow-run", "Running now")
 	for range 2 {
-		do(t, http.MethodPost, base+"/ui/experiments/X5/stop", nil, nil)
+		do(t, http.MethodPost, base+"/ui/quiz/X5/stop", nil, nil)
 	}
-	buttons.until("go-X5-slow", "Stopping …")
+	buttons.until("X5-slow", "Stopping …")
 	close(release)
-	looker.until("run-X5-slow", "The run was stopped")
-	buttons.until("go-X5-slow", ">Run it</button>")
+	buttons.until("X5-slow", "The run was stopped", ">Run it without a guess</button>")
 }
 
 // A burst that cannot be sent, or seen again, now leaves the page as it was: the next one may be sent.
@@ -82,11 +75,12 @@ func TestABurstThatCannotBeginNow(t *testing.T) {
 		told.tell(burst.Answered{Version: "v1", Instance: "a", Value: value + 1})
 	}
 	s.bursts.shown = told
-	if err := s.seeAgain(nil); !errors.Is(err, errBusy) || s.presentBursts().runs || s.measures() {
-		t.Errorf("it ends with %v: %+v", err, s.presentBursts())
+	w, request := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/ui/burst/replay", nil)
+	if _ = s.replayBurst(w, request); w.Code != http.StatusServiceUnavailable || s.isBusy(againPart(burstName)) {
+		t.Errorf("it ends with %d", w.Code)
 	}
-	if err := s.beginBurst(); !errors.Is(err, errBusy) || s.presentBursts().runs || !s.ask("burst-1", viewer{}).Open {
-		t.Errorf("a new one ends with %v: %+v", err, s.presentBursts())
+	if err := s.quizzes[burstName].begin(); !errors.Is(err, errBusy) || s.measures() || !s.ask("burst-1", viewer{}).Open {
+		t.Errorf("a new one ends with %v", err)
 	}
 }
 
@@ -94,12 +88,12 @@ func TestABurstThatCannotBeginNow(t *testing.T) {
 func TestASceneIsStopped(t *testing.T) {
 	t.Parallel()
 	_, base := serving(t, paused("X1-first", nil))
-	looker := looks(t, base, "scene-3-ends")
-	do(t, http.MethodPost, base+"/ui/experiments/X1-first/run", nil, nil)
-	do(t, http.MethodPost, base+"/ui/story/3/guess", map[string][]string{"choice": {"1"}}, nil) // it waits
-	do(t, http.MethodPost, base+"/ui/story/3/stop", nil, nil)
-	looker.until("scene-3-ends", "The run was stopped.")
-	do(t, http.MethodPost, base+"/ui/story/3/again", nil, nil)
+	looker := looks(t, base, "scene-3")
+	do(t, http.MethodPost, base+"/ui/quiz/X1-first/run", nil, nil)
+	do(t, http.MethodPost, base+"/ui/quiz/scene-3/guess", map[string][]string{"choice": {"1"}}, nil) // it waits
+	do(t, http.MethodPost, base+"/ui/quiz/scene-3/stop", nil, nil)
+	looker.until("scene-3", "The run was stopped")
+	do(t, http.MethodPost, base+"/ui/quiz/scene-3/again", nil, nil)
 	looks(t, base, "scene-3").until("scene-3", "Press your answer")
 }
 
@@ -112,24 +106,23 @@ func TestAStartIsStopped(t *testing.T) {
 		<-ctx.Done()
 		return burst.Running{}, errors.New("a server was cut off while it started")
 	})
-	run := looks(t, base, burstRun)
 	for range 2 {
 		form := plan("20", "v3")
 		form.Set("guess", "20")
-		do(t, http.MethodPost, base+"/ui/burst/run", form, nil)
+		do(t, http.MethodPost, base+"/ui/burst", form, nil)
 		<-starts
-		do(t, http.MethodPost, base+"/ui/burst/stop", nil, nil)
-		run.until(burstRun, "The burst was stopped, and is not counted.")
-		testenv.Eventually(t, "it can be sent again", func() bool { return !s.presentBursts().runs })
+		do(t, http.MethodPost, base+"/ui/quiz/burst/stop", nil, nil)
+		looks(t, base, burstName).until(burstName, "The run was stopped")
+		testenv.Eventually(t, "it can be sent again", func() bool { return s.ask("burst-1", viewer{}).Open })
 	}
-	if a := s.ask(s.presentBursts().question(), viewer{}); !a.Open || a.Mine != "20" || len(s.presentBursts().ended) != 0 {
+	if a := s.ask("burst-1", viewer{}); !a.Open || a.Mine != "20" || len(s.bursts.ended) != 0 {
 		t.Errorf("after the stop the question is %+v", a)
 	}
 	do(t, http.MethodPost, base+"/ui/servers/start", nil, nil)
 	<-starts
 	do(t, http.MethodPost, base+"/ui/servers/stop", nil, nil)
 	looks(t, base, "instances").until("instances", "could not be started: it was stopped")
-	if status, body := do(t, http.MethodPost, base+"/ui/burst/again", nil, nil); status != http.StatusConflict ||
+	if status, body := do(t, http.MethodPost, base+"/ui/burst/replay", nil, nil); status != http.StatusConflict ||
 		!strings.Contains(body, "There was no burst yet") {
 		t.Error("a burst that never was is seen again:", status, body)
 	}
@@ -142,19 +135,19 @@ func TestARunShowsItsVariants(t *testing.T) {
 	two := paused("X4-two", release)
 	two.Trials = 2
 	s, base := serving(t, two)
-	variants := looks(t, base, "ask-X4-two")
-	do(t, http.MethodPost, base+"/ui/experiments/X4/run", map[string][]string{"variant": {"0"}}, nil)
+	variants := looks(t, base, "X4-two-run")
+	do(t, http.MethodPost, base+"/ui/quiz/X4/guess", map[string][]string{"choice": {"0"}}, nil)
 	release <- struct{}{}
-	variants.until("ask-X4-two", "no violation in 1 trial")
-	do(t, http.MethodPost, base+"/ui/experiments/X4/again", nil, nil) // not while it runs
-	if a := s.ask("run-X4-two", viewer{}); a.Open || a.Mine != "0" {
+	variants.until("X4-two-run", "no violation in 1 trial")
+	do(t, http.MethodPost, base+"/ui/quiz/X4/again", nil, nil) // not while it runs
+	if a := s.ask("X4-two", viewer{}); a.Open || a.Mine != "0" {
 		t.Errorf("during the run the question is asked anew: %+v", a)
 	}
 	release <- struct{}{}
-	variants.until("ask-X4-two", "no violation in 2 trials")
-	testenv.Eventually(t, "it has ended", func() bool { return !s.isBusy("run-X4-two") })
-	do(t, http.MethodPost, base+"/ui/experiments/X4/again", nil, nil)
-	if a := s.ask("run-X4-two", viewer{}); !a.Open || a.Mine != "" || s.board.get("run-X4-two", viewer{}) != "" {
+	variants.until("X4-two-run", "no violation in 2 trials")
+	testenv.Eventually(t, "it has ended", func() bool { return !s.isBusy("X4-two-run") })
+	do(t, http.MethodPost, base+"/ui/quiz/X4/again", nil, nil)
+	if a := s.ask("X4-two", viewer{}); !a.Open || a.Mine != "" || s.board.get("X4-two-run", viewer{}) != "" {
 		t.Errorf("asked anew it is %+v", a)
 	}
 }
@@ -170,22 +163,21 @@ func TestAParticipantSeesNoAnswer(t *testing.T) {
 	guesses, runs := viewer{Person: class.Person{ID: "ana"}, Role: participant}, viewer{Role: trainer}
 	told := func(what string, v viewer, want bool) {
 		t.Helper()
-		all := s.board.get("ask-X1-first", v) + s.board.get("run-X1-first", v) + s.board.get("saved-X1-first", v)
+		all := s.board.get("X1-first", v) + s.board.get("X1-first-run", v)
 		if strings.Contains(all, "inconclusive") != want {
 			t.Errorf("%s a viewer %+v sees %s", what, v, all)
 		}
 	}
-	looker := looks(t, base, "run-X1-first")
-	send(t, leads, http.MethodPost, base+"/ui/experiments/X1/run", nil, nil)
-	looker.until("run-X1-first", "Running now")
-	send(t, leads, http.MethodPost, base+"/ui/experiments/X1/stop", nil, nil)
-	looker.until("run-X1-first", "The run was stopped")
-	testenv.Eventually(t, "it has ended", func() bool { return s.ask("run-X1-first", viewer{}).Open })
+	looker := looks(t, base, "X1-first-run")
+	send(t, leads, http.MethodPost, base+"/ui/quiz/X1/run", nil, nil)
+	looker.until("X1-first-run", "Running now")
+	send(t, leads, http.MethodPost, base+"/ui/quiz/X1/stop", nil, nil)
+	testenv.Eventually(t, "it has ended", func() bool { return s.ask("X1-first", viewer{}).Open })
 	told("after a stop", guesses, false)
 	told("after a stop", runs, true)
 	send(t, leads, http.MethodPost, base+"/ui/class/reset", nil, nil)
-	if text := s.board.get("run-X1-first", runs) + s.board.get("ask-X1-first", runs); strings.Contains(text, "inconclusive") {
-		t.Errorf("a new class sees the result of the one before: %s", text)
+	if text := s.board.get("X1-first", runs); strings.Contains(text, "was stopped") {
+		t.Errorf("a new class sees the run of the one before: %s", text)
 	}
 }
 

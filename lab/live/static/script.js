@@ -4,30 +4,75 @@
   const parts = document.body.dataset.parts.split(" ").filter(Boolean);
   const connection = document.getElementById("connection");
 
-  // A part that has changed replaces the old one. The focus stays where it was, or moves to what can be pressed next to it, in the same
-  // element with an id. The page itself has the present text, which the first event repeats: then nothing is replaced.
+  // morph makes the children of an element those of another one, and keeps each node that is alike: with it the focus, a text that
+  // somebody types, and what somebody has opened. A node with an id is alike wherever it comes next, any other one only at its place.
+  const alike = (a, b) => a.nodeName === b.nodeName && (a.id || "") === (b.id || "");
+  const morph = (old, fresh) => {
+    let at = old.firstChild;
+    for (const next of [...fresh.childNodes]) {
+      let found = at;
+      while (next.id && found && !alike(found, next)) found = found.nextSibling;
+      if (!found || !alike(found, next)) {
+        old.insertBefore(next, at);
+        continue;
+      }
+      while (at !== found) at = gone(at);
+      update(at, next);
+      at = at.nextSibling;
+    }
+    while (at) at = gone(at);
+  };
+  const gone = (node) => {
+    const next = node.nextSibling;
+    node.remove();
+    return next;
+  };
+
+  // What a person has changed is never replaced: the value of a field, and whether something is open. Nor is a part in another part, and
+  // what the script says beside a form.
+  const kept = new Set(["open", "tabindex"]);
+  const isChanged = (field) =>
+    field.matches("[type=checkbox], [type=radio]") ? field.checked !== field.defaultChecked : field.matches("input") && field.value !== field.defaultValue;
+  const update = (old, next) => {
+    if (old.nodeType !== Node.ELEMENT_NODE) {
+      if (old.nodeValue !== next.nodeValue) old.nodeValue = next.nodeValue;
+      return;
+    }
+    if (parts.includes(old.id) || old.matches(".wrong-field")) return;
+    const typed = isChanged(old);
+    for (const { name } of [...old.attributes]) if (!kept.has(name) && !next.hasAttribute(name)) old.removeAttribute(name);
+    for (const { name, value } of next.attributes) if (!kept.has(name) && old.getAttribute(name) !== value) old.setAttribute(name, value);
+    if (old.matches("input") && !typed) {
+      old.value = next.defaultValue;
+      old.checked = next.defaultChecked;
+    }
+    morph(old, next);
+  };
+
+  // A part that has changed. The page itself has the present text, which the first event repeats. When what has the focus cannot be pressed
+  // any more, the focus moves to what can be pressed next to it, in the same element with an id.
   const press = "button:not(:disabled):not(.stop), a"; // a second press of “Run it” must not stop the run
   const last = new Map();
   const replace = ({ part, html }) => {
     const old = document.getElementById(part);
     if (!old || last.get(part) === html) return;
-    const spelled = old.cloneNode(false);
-    spelled.innerHTML = html; // as the browser spells it
     const first = !last.has(part);
     last.set(part, html);
-    if (first && spelled.innerHTML === old.innerHTML) return;
+    const fresh = old.cloneNode(false);
+    fresh.innerHTML = html; // as the browser spells it
+    if (first && fresh.innerHTML === old.innerHTML) return;
     const drawn = old.querySelector(".view") !== null;
-    const focused = old.contains(document.activeElement);
-    const stopped = focused && document.activeElement.matches(".stop"); // nor a second press of “Stop” run anything
-    const ids = [];
-    for (let e = document.activeElement; focused && e !== old; e = e.parentElement) if (e.id) ids.push(e.id);
-    old.innerHTML = html;
+    const focus = document.activeElement;
+    const stopped = focus.matches(".stop"); // nor a second press of “Stop” run anything
+    const around = [];
+    for (let e = focus; old.contains(e); e = e.parentElement) around.push(e);
+    morph(old, fresh);
     old.classList.toggle("fresh", !first && !drawn); // its drawing appears in the sequence of its time, once
     old.dispatchEvent(new Event("part", { bubbles: true }));
     for (const box of old.matches(".play") ? old.querySelectorAll(".picture") : []) box.scrollLeft = box.scrollWidth; // to the newest
-    if (!focused) return;
-    const near = ids.map((id) => document.getElementById(id)).filter(Boolean).map((e) => (e.matches("button:enabled, a") ? e : stopped ? null : e.querySelector(press)));
-    const next = near.find(Boolean) || (stopped ? old : old.querySelector(press)) || old;
+    if (around.length === 0 || (focus.isConnected && !focus.disabled && !focus.closest("fieldset:disabled"))) return;
+    const near = around.filter((e) => e.id && e.isConnected).map((e) => (stopped ? null : e.querySelector(press)));
+    const next = near.find(Boolean) || old;
     if (next === old) old.tabIndex = -1;
     next.focus({ preventScroll: true });
   };
@@ -135,20 +180,45 @@
     if (form.method !== "post" || "load" in form.dataset) return;
     event.preventDefault();
     const body = new URLSearchParams(new FormData(form, event.submitter));
-    sent = sent.then(() => send(form.action, body));
+    sent = sent.then(() => send(form, body));
   });
-  const send = async (address, body) => {
+  const send = async (form, body) => {
     try {
-      const answer = await fetch(address, { method: "POST", body, headers: { Accept: "text/event-stream" } });
+      const answer = await fetch(form.action, { method: "POST", body, headers: { Accept: "text/event-stream" } });
+      for (const line of document.querySelectorAll(".wrong-field")) line.textContent = "";
       if (answer.ok) {
         connection.textContent = said;
-        return;
+        for (const field of form.elements) {
+          if (!field.matches("input")) continue;
+          field.defaultValue = field.value; // what was sent is not typed any more
+          field.defaultChecked = field.checked;
+        }
+        return follow();
       }
-      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-      const says = page.querySelector(".finding");
-      connection.textContent = says ? says.textContent : "The program answered " + answer.status + ".";
+      const beside = document.getElementById("wrong-" + (answer.headers.get("Locklab-Wrong") || form.id));
+      (beside || connection).textContent = await answer.text();
     } catch {
       connection.textContent = "The program does not answer. Is it still running?";
     }
   };
+
+  // A participant's page follows the trainer's to another one, unless somebody types here, or has pressed “Stay here”.
+  const now = document.getElementById("now"), stay = document.getElementById("stay");
+  const leads = () => now?.querySelector("a")?.pathname;
+  let at = leads();
+  const follow = () => {
+    const to = leads(), field = document.activeElement;
+    if (!stay || stay.checked || to === at || (field !== stay && isChanged(field))) return;
+    at = to;
+    if (to !== location.pathname) location.replace(to);
+  };
+  if (stay) {
+    stay.checked = sessionStorage.getItem("stay") === "yes";
+    stay.addEventListener("change", () => {
+      sessionStorage.setItem("stay", stay.checked ? "yes" : "no");
+      follow();
+    });
+    now.addEventListener("part", follow);
+    document.addEventListener("focusout", () => setTimeout(follow));
+  }
 })();
