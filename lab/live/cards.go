@@ -1,6 +1,7 @@
 package live
 
 import (
+	"fmt"
 	"html/template"
 	"io"
 	"math"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"locklab/lab"
 	"locklab/lab/burst"
 	"locklab/lab/report/html"
 	"locklab/lab/report/outcome"
@@ -18,9 +20,7 @@ import (
 type card struct {
 	versions.Version
 	Plan   burst.Plan
-	By     []burst.Answered // the newest of each instance
 	Wrote  []html.Written
-	Lost   int                  // at least
 	Judged *burst.VersionJudged // nil: it is not over
 }
 
@@ -39,18 +39,9 @@ func (n *burstNow) card(v versions.Version, after time.Duration) card {
 		shown.Judged = of.judged
 	}
 	names := n.instances()
-	shown.By = make([]burst.Answered, len(names))
-	for i, name := range names {
-		shown.By[i].Instance = name
-	}
 	for _, a := range answered {
-		shown.Lost = a.Lost
-		i := slices.Index(names, a.Instance)
-		if i < 0 {
-			continue
-		}
-		if shown.By[i] = a.Answered; a.Value > 0 {
-			shown.Wrote = append(shown.Wrote, html.Written{Instance: i, Value: a.Value})
+		if a.Value > 0 {
+			shown.Wrote = append(shown.Wrote, html.Written{Instance: max(0, slices.Index(names, a.Instance)), Value: a.Value})
 		}
 	}
 	return shown
@@ -69,24 +60,135 @@ func (n *burstNow) instances() (names []string) {
 	return names
 }
 
-// Newest is the largest value that was written.
-func (c card) Newest() (most int64) {
-	for _, a := range c.By {
-		most = max(most, a.Newest)
+// Value is the final value, or how many views were counted so far.
+func (c card) Value() int64 {
+	if c.Judged != nil {
+		return c.Judged.Pageview.Final
 	}
-	return most
+	return int64(len(c.Wrote) - html.Lost(c.Wrote))
 }
 
-// Climb draws the values that were written.
+// Lost is how many views are lost so far, and in the end.
+func (c card) Lost() int {
+	if c.Judged != nil {
+		return c.Judged.Pageview.Lost
+	}
+	return html.Lost(c.Wrote)
+}
+
+// Tone is the class of what became of the page views: a loss is seen while the burst runs, that nothing was lost only at its end.
+func (c card) Tone() string {
+	switch {
+	case c.Lost() > 0:
+		return "lost"
+	case c.Judged != nil:
+		return toneOf(viewsOf(c.Judged.Pageview))
+	}
+	return ""
+}
+
+// Says is what became of the page views, in two words.
+func (c card) Says() string {
+	switch lost := c.Lost(); {
+	case lost > 0:
+		return fmt.Sprint("lost ", lost)
+	case c.Judged == nil:
+		return ""
+	case len(c.Judged.Pageview.Failed) > 0:
+		return fmt.Sprintf("%d failed", len(c.Judged.Pageview.Failed))
+	case c.Tone() == "good":
+		return "nothing lost"
+	}
+	return "counted twice"
+}
+
+// OrderTone is the class of what became of the order.
+func (c card) OrderTone() string { return toneOf(winnersOf(c.Judged.Order)) }
+
+// Surprise is a verdict that nobody predicted; usually there is none.
+func (c card) Surprise() string {
+	for _, v := range []lab.Verdict{c.Judged.Pageview.Verdict, c.Judged.Order.Verdict} {
+		if v != lab.AsExpected {
+			return outcome.Whole(v).Words
+		}
+	}
+	return ""
+}
+
+// Climb draws the views that were counted and lost.
 func (c card) Climb() template.HTML {
-	return markup(func(w io.Writer) error { return html.Climb(w, c.Plan.Users, c.Wrote) })
+	final := int64(-1)
+	if c.Judged != nil {
+		final = c.Judged.Pageview.Final
+	}
+	return markup(func(w io.Writer) error { return html.Climb(w, c.Plan.Users, c.Wrote, final) })
 }
 
-// Views is what became of the page views.
-func (c card) Views() template.HTML { return shown(viewsOf(c.Judged.Pageview)) }
+// Drivers draws those who were given the order.
+func (c card) Drivers() template.HTML {
+	return markup(func(w io.Writer) error { return html.Winners(w, c.Judged.Order.Winners) })
+}
 
-// Winners is what became of the order.
-func (c card) Winners() template.HTML { return shown(winnersOf(c.Judged.Order)) }
+// AnswerClass is the class of the sentence about a run.
+func (e endedBurst) AnswerClass() string {
+	class := "answer good"
+	for i, p := range e.Pageview {
+		switch views, order := toneOf(viewsOf(p)), toneOf(winnersOf(e.Order[i])); {
+		case views == "lost" || order == "lost":
+			return "answer lost"
+		case views != "good" || order != "good":
+			class = "answer"
+		}
+	}
+	return class
+}
+
+// Says is what became of every version, in a few sentences: the losses first, then what proves nothing, then those that kept all.
+func (e endedBurst) Says() string {
+	var lost, odd, kept []string
+	for i, p := range e.Pageview {
+		switch {
+		case len(p.Failed) > 0:
+			odd = append(odd, fmt.Sprintf("%s proves nothing: %d of %d requests failed.", p.Version, len(p.Failed), e.Users))
+		case p.Lost > 0 && lost == nil:
+			lost = append(lost, fmt.Sprintf("%s lost %d of %d views", p.Version, p.Lost, e.Users))
+		case p.Lost > 0:
+			lost = append(lost, fmt.Sprintf("%s lost %d", p.Version, p.Lost))
+		case toneOf(viewsOf(p)) == "good" && e.Order[i].Winners == 1:
+			kept = append(kept, p.Version)
+		default:
+			odd = append(odd, fmt.Sprintf("%s: %s, %s.", p.Version, viewsOf(p).Words, winnersOf(e.Order[i]).Words))
+		}
+	}
+	says := odd
+	if lost != nil {
+		says = append([]string{list(lost) + "."}, odd...)
+	}
+	if kept != nil {
+		says = append(says, list(kept)+" lost nothing, and had one winner.")
+	}
+	return strings.Join(says, " ")
+}
+
+// list joins words for a sentence.
+func list(all []string) string {
+	if last := len(all) - 1; last > 0 {
+		return strings.Join(all[:last], ", ") + " and " + all[last]
+	}
+	return strings.Join(all, "")
+}
+
+// Whole is the verdict of the run.
+func (e endedBurst) Whole() string { return outcome.Whole(e.Verdict).Words }
+
+// Versions are those that ran.
+func (e endedBurst) Versions() (all []versions.Version) {
+	for _, p := range e.Pageview {
+		v, _ := versions.Find(p.Version)
+		all = append(all, v)
+	}
+	return all
+}
 
 func viewsOf(row burst.PageviewRow) outcome.Outcome {
 	return outcome.Views(row.Version, row.Counts, row.Verdict)
@@ -100,38 +202,15 @@ func shown(o outcome.Outcome) template.HTML {
 }
 
 // answerOf is the class of a sentence about an outcome.
-func answerOf(o outcome.Outcome) string {
+func answerOf(o outcome.Outcome) string { return strings.TrimSpace("answer " + toneOf(o)) }
+
+// toneOf is the class of an outcome.
+func toneOf(o outcome.Outcome) string {
 	switch o.Tone {
 	case outcome.Good:
-		return "answer good"
+		return "good"
 	case outcome.Bad, outcome.Alarm:
-		return "answer lost"
+		return "lost"
 	}
-	return "answer"
-}
-
-// Showed is what became of the page views of the version that was guessed.
-func (e endedBurst) Showed() outcome.Outcome { return viewsOf(e.About) }
-
-// AnswerClass is the class of the sentence about them.
-func (e endedBurst) AnswerClass() string { return answerOf(e.Showed()) }
-
-// Views is what became of the page views of a row.
-func (e endedBurst) Views(row int) template.HTML { return shown(viewsOf(e.Pageview[row])) }
-
-// Winners is what became of the order of a row.
-func (e endedBurst) Winners(row int) template.HTML { return shown(winnersOf(e.Order[row])) }
-
-// Kept are the other versions that lost no view and had one winner, as a list for a sentence.
-func (e endedBurst) Kept() string {
-	var all []string
-	for i, p := range e.Pageview {
-		if p.Version != e.About.Version && p.Lost == 0 && e.Order[i].Winners == 1 {
-			all = append(all, p.Version)
-		}
-	}
-	if last := len(all) - 1; last > 0 {
-		return strings.Join(all[:last], ", ") + " and " + all[last]
-	}
-	return strings.Join(all, "")
+	return ""
 }

@@ -51,14 +51,14 @@ func sendBurst(b *chrome.Browser, base string) {
 	b.TabTo("[name=guess]")
 	b.Do(chromedp.KeyEvent("10"))
 	b.TabTo("#run-it")
-	b.Do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(".card .wrote-0"))
+	b.Do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(".card .first"))
 	b.Shoot("burst-runs")
 	b.Do(chromedp.WaitVisible(".answer"), chromedp.WaitVisible(".finals"), chromedp.WaitVisible("#run-it:enabled"))
-	if text := chrome.Ask[string](b, `document.querySelector("main").textContent`); !strings.Contains(text, "You guessed 10. ") {
+	if text := chrome.Ask[string](b, `document.querySelector("main").textContent`); !strings.Contains(text, "You guessed 10, it") {
 		b.T.Errorf("the guess is not beside the result: %s", text)
 	}
 	b.TabTo("#again-it")
-	b.Do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible("#stop-it"), chromedp.WaitVisible(".card .wrote-0"))
+	b.Do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible("#stop-it"), chromedp.WaitVisible(".card .first"))
 	b.Shoot("burst-again")
 	b.TabTo("#stop-it")
 	b.Do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible("#run-it:enabled"))
