@@ -28,6 +28,13 @@ func post(t *testing.T, address string, form url.Values) (int, string) {
 	return answer.StatusCode, string(body)
 }
 
+// smallestText is the size of the smallest text that is seen, in pixels.
+const smallestText = `Math.min(...[...document.querySelectorAll("main *")].filter((e) =>
+	e.checkVisibility() && [...e.childNodes].some((n) => n.nodeType === Node.TEXT_NODE && n.data.trim())).map((e) => {
+		const svg = e.closest("svg"), scale = svg ? svg.getBoundingClientRect().width / svg.viewBox.baseVal.width : 1;
+		return parseFloat(getComputedStyle(e).fontSize) * scale;
+	}))`
+
 // During a load of v3, a person kills the master from the page. The plot shows the gap and the failover as they happen, and keeps them
 // after the load. The picture has the new master. The page fits a projector and a phone, and is accessible.
 func TestTheLivePageShowsAFailover(t *testing.T) {
@@ -46,29 +53,34 @@ func TestTheLivePageShowsAFailover(t *testing.T) {
 		b.TabTo(what)
 		b.Do(chromedp.KeyEvent(kb.Enter))
 	}
-	press("#faults .button")
+	press("#servers .button")
 	eventually("the replicas are in sync",
-		`document.querySelectorAll(".servers .copies:not(.down)").length === 3 && !!document.querySelector(".deeds")`)
+		`document.querySelectorAll(".wires .copies:not(.down)").length === 3 && !!document.querySelector(".deeds")`)
 	press("form[action$=load] .button")
-	eventually("some seconds are drawn", `document.querySelectorAll(".rates .median").length > 3`)
-	const lowest = `Math.max(...["#of-master", ".rates"].map((e) => document.querySelector(e).getBoundingClientRect().bottom))`
+	eventually("some seconds are drawn", `document.querySelectorAll(".wide .rates .median").length > 3`)
+	const lowest = `Math.max(...["#of-sentinel-3", ".wide .rates"].map((e) => document.querySelector(e).getBoundingClientRect().bottom))`
 	if low := chrome.Ask[float64](b, lowest); low > 720 {
-		t.Errorf("the plot or the button that kills the master ends at %.0f of 720 pixels", low)
+		t.Errorf("the picture or the plot ends at %.0f of 720 pixels", low)
+	}
+	if size := chrome.Ask[float64](b, smallestText); size < 16 {
+		t.Errorf("on a projector there is text of %.1f pixels", size)
 	}
 	press("[aria-label='kill master']")
-	const happened = `[...document.querySelectorAll(".rates .moment")].map((e) => e.textContent).join()`
+	const happened = `[...document.querySelectorAll(".wide .rates .moment")].map((e) => e.textContent).reverse().join()`
 	eventually("the plot has the failover", `/^kill master,replica-. is a master$/.test(`+happened+`)`)
 	eventually("views are answered again", `(() => {
-		const [kill, failover] = [...document.querySelectorAll(".rates .moment-line")].map((e) => e.getBoundingClientRect().x);
-		const after = [...document.querySelectorAll(".rates .amount")].filter((e) => e.getBoundingClientRect().x > failover);
+		const [failover, kill] = [...document.querySelectorAll(".wide .rates .moment-line")].map((e) => e.getBoundingClientRect().x);
+		const after = [...document.querySelectorAll(".wide .rates .amount")].filter((e) => e.getBoundingClientRect().x > failover);
 		return kill < failover && after.length > 3;
 	})()`)
-	if n := chrome.Ask[int](b, `document.querySelectorAll(".rates .failed:not(.lost)").length`); n == 0 {
+	if n := chrome.Ask[int](b, `document.querySelectorAll(".wide .rates .failed:not(.lost)").length`); n == 0 {
 		t.Error("the plot has no failed request")
 	}
 	eventually("the picture has the failover", `
-		/master\s+ended.*replica-.[^a-z]*master · runs/s.test(document.querySelector(".servers").textContent)
-		&& (document.querySelector(".servers").textContent.match(/names the master: replica-/g) || []).length === 3`)
+		/^[\d:]+ master was killed\. replica-. is the master since [\d:]+ \([\d.]+ s\)\.$/
+			.test(document.querySelector("#newest").innerText.trim())
+		&& /ended/.test(document.querySelector("#of-master").textContent) && document.querySelectorAll(".serverbox.master").length === 1
+		&& [1, 2, 3].every((n) => /reports → replica-/.test(document.querySelector("#of-sentinel-" + n).textContent))`)
 	b.Shoot("failover-1280")
 	press("[form=stop-load]")
 	eventually("the load has results",
@@ -80,6 +92,12 @@ func TestTheLivePageShowsAFailover(t *testing.T) {
 	b.Open(base+"/ui/servers", chrome.View{Name: "failover-390", Width: 390, Scheme: "dark"})
 	if over := chrome.Ask[int](b, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
 		t.Errorf("it is %d pixels too wide", over)
+	}
+	if size := chrome.Ask[float64](b, smallestText); size < 13 {
+		t.Errorf("on a phone there is text of %.1f pixels", size)
+	}
+	if low := chrome.Ask[float64](b, `Math.min(...[...document.querySelectorAll(".deeds button")].map((e) => e.offsetHeight))`); low < 40 {
+		t.Errorf("on a phone there is a button of %.0f pixels", low)
 	}
 	b.Accessible("the servers, narrow")
 	b.Calm(func(asked string) bool { return strings.HasPrefix(asked, base+"/ui/") || asked == "data:," })

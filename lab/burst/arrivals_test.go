@@ -99,10 +99,10 @@ func TestSecondsOfALoad(t *testing.T) {
 		end()
 		time.Sleep(time.Minute)
 		want := []Second{
-			{Confirmed: 3, Lost: 2, Median: 2 * time.Millisecond, Longest: 3 * time.Millisecond},
+			{Confirmed: 3, Lost: 2, Median: 2 * time.Millisecond, P99: 3 * time.Millisecond, Longest: 3 * time.Millisecond},
 			{},
 			{Failed: 2, Lost: 3},
-			{Confirmed: 1, Median: time.Millisecond, Longest: time.Millisecond},
+			{Confirmed: 1, Median: time.Millisecond, P99: time.Millisecond, Longest: time.Millisecond},
 		}
 		r := meter.Rates(60)
 		if !slices.Equal(r.Seconds, want) {

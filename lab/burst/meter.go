@@ -28,7 +28,7 @@ type Rates struct {
 // for its confirmed answers.
 type Second struct {
 	Confirmed, Failed, Lost int
-	Median, Longest         time.Duration
+	Median, P99, Longest    time.Duration
 }
 
 // Newest is how many answers came in the last whole second.
@@ -38,6 +38,14 @@ func (r Rates) Newest() int {
 	}
 	last := r.Seconds[len(r.Seconds)-1]
 	return last.Confirmed + last.Failed
+}
+
+// P99 is the 99th percentile of the waits for the confirmed answers of the last whole second; 0: there were none.
+func (r Rates) P99() time.Duration {
+	if len(r.Seconds) == 0 {
+		return 0
+	}
+	return r.Seconds[len(r.Seconds)-1].P99
 }
 
 // begin counts the seconds from now on, and tells of each until end is called. The second of the end is the last one.
@@ -102,7 +110,8 @@ func (m *Meter) reach() {
 func (m *Meter) close() {
 	if newest := len(m.all.Seconds) - 1; len(m.waits) > 0 {
 		slices.Sort(m.waits)
-		m.all.Seconds[newest].Median, m.all.Seconds[newest].Longest = m.waits[len(m.waits)/2], m.waits[len(m.waits)-1]
+		second, n := &m.all.Seconds[newest], len(m.waits)
+		second.Median, second.P99, second.Longest = m.waits[n/2], m.waits[n*99/100], m.waits[n-1]
 		m.waits = m.waits[:0]
 	}
 }

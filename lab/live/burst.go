@@ -200,7 +200,7 @@ func (b *bursts) send(ctx context.Context, plan burst.Plan, say func(string), te
 	if b.s.cfg.Service == nil {
 		return nil, errNoBursts
 	}
-	running, err := b.s.service(ctx, say)
+	running, err := b.s.bench.Service(ctx, say)
 	if err != nil {
 		return nil, err
 	}
@@ -311,7 +311,7 @@ type burstView struct {
 func (b *bursts) data(q *quiz, v *quizView) any {
 	b.s.mu.Lock()
 	of := burstView{
-		Able: b.s.cfg.Service != nil, Plan: b.plan, About: b.plan.About(), Running: b.s.instances.Load(), Topology: b.health.Topology,
+		Able: b.s.cfg.Service != nil, Plan: b.plan, About: b.plan.About(), Running: b.s.bench.Instances(), Topology: b.health.Topology,
 		Seen: b.shown.longest() > 0, Replays: b.s.busy[againPart(q.name)] != nil,
 	}
 	for _, version := range versions.All() {

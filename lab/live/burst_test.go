@@ -282,7 +282,7 @@ func TestWhileABurstRuns(t *testing.T) {
 	if n := s.ask("burst-1", viewer{}).Guesses; n != 0 {
 		t.Errorf("another plan is asked about, and has %d guesses", n)
 	}
-	s.instances.Store(&burst.Running{Instances: []*servers.Instance{{Name: "instance-1", URL: "http://127.0.0.1:9"}}})
+	s.bench.Use(burst.Running{Redis: new(servers.Topology), Instances: []*servers.Instance{{Name: "instance-1", URL: "http://127.0.0.1:9"}}})
 	_, trainers := send(t, leads, http.MethodGet, base+"/ui/burst", nil, nil)
 	_, page := send(t, ann, http.MethodGet, base+"/ui/burst", nil, nil)
 	if strings.Contains(page, "127.0.0.1:9") || !strings.Contains(trainers, "127.0.0.1:9") {

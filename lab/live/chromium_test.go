@@ -243,7 +243,7 @@ func TestAClassInChromium(t *testing.T) {
 	b.trainer.Do(chromedp.WaitVisible(".after legend"))
 	all("/ui/quiz/burst/answer", "choice")
 	b.trainer.Do(chromedp.KeyEvent("s"), chromedp.WaitVisible(`//p[contains(., "of 58 guesses are within a tenth")]`))
-	s.instances.Load().Instances[1].Kill()
+	s.bench.Instances().Instances[1].Kill()
 	send(t, leads, http.MethodPost, base+"/ui/quiz/burst/run", nil, nil)
 	b.trainer.Do(chromedp.WaitVisible(`//p[contains(., "requests failed") or contains(., "did not run")]`))
 	b.trainer.Accessible("a burst without an instance")

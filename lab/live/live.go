@@ -21,11 +21,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"locklab/lab"
 	"locklab/lab/burst"
 	"locklab/lab/explore"
+	"locklab/lab/live/bench"
 	"locklab/lab/live/class"
 	"locklab/lab/live/story"
 	"locklab/lab/report/html"
@@ -64,10 +64,7 @@ type Server struct {
 
 	class     *classroom // nil: there is none
 	questions *class.Questions
-	watched   watched
-	instances atomic.Pointer[burst.Running] // that bursts go to; nil: they were not started
-	load      atomic.Pointer[burst.Load]    // that waits or runs; nil: none
-	sending   atomic.Bool                   // the load has begun
+	bench     *bench.Bench // the servers, and the load
 
 	quizzes map[string]*quiz // by name; what changes in them needs mu
 	bursts  *bursts          // of the quiz about bursts
@@ -85,8 +82,8 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 	s := &Server{
 		cfg: cfg, id: rand.Text(), board: newBoard(), crossOrigin: http.NewCrossOriginProtection(), questions: class.NewQuestions(),
 		queued: make(chan struct{}, 1), busy: make(map[string]*underway), quizzes: make(map[string]*quiz),
-		watched: watched{tasks: make(chan func(context.Context)), ended: ctx.Done()},
 	}
+	s.bench = bench.New(ctx.Done(), cfg.Service, !cfg.Remote, s.showServers)
 	if cfg.Address != "" {
 		if err := s.crossOrigin.AddTrustedOrigin(cfg.Address); err != nil {
 			return nil, err
@@ -108,14 +105,15 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 	s.addExperiments()
 	s.addBurst()
 	s.register()
+	s.board.put("load", s.fragment("no-load", loadView{new(bench.Load)}))
 	s.running.Go(func() { s.work(ctx) })
-	s.running.Go(func() { s.watch(ctx) })
+	s.running.Go(func() { s.bench.Watch(ctx, s.watchesServers) })
 	return s, nil
 }
 
 // register makes the other parts, which have no text until something runs.
 func (s *Server) register() {
-	names := []string{"servers", "faults", "instances", "load", "load-line", "class", "people", "name", "now"}
+	names := append([]string{"class", "people", "name", "now"}, serverParts...)
 	for _, e := range s.cfg.Catalogue {
 		for i := range e.Locks() {
 			names = append(names, played{e, i + 1}.Part())

@@ -19,6 +19,7 @@ import (
 	"locklab/lab/claims"
 	"locklab/lab/explore"
 	"locklab/lab/history"
+	"locklab/lab/live/bench"
 	"locklab/lab/live/story"
 	"locklab/lab/testenv"
 )
@@ -380,7 +381,8 @@ func full(t *testing.T) *Server {
 // More runs than can wait are refused, and a scene says so. Nothing is lost: each can be asked for again.
 func TestSoManyRunsWait(t *testing.T) {
 	s := full(t)
-	s.cfg.Service = func(context.Context, func(string)) (r burst.Running, err error) { return r, nil }
+	service := func(context.Context, func(string)) (r burst.Running, err error) { return r, nil }
+	s.bench = bench.New(t.Context().Done(), service, true, func() {})
 	request := httptest.NewRequest(http.MethodPost, "/?version=v3&clients=2", nil)
 	for _, name := range []string{"L01-no-expiry", sceneName(2), burstName} {
 		q := s.quizzes[name]
@@ -388,7 +390,7 @@ func TestSoManyRunsWait(t *testing.T) {
 			t.Errorf("%s ends with %v", name, err)
 		}
 	}
-	if err := s.startLoad(request); !errors.Is(err, errBusy) || s.load.Load() != nil {
+	if err := s.startLoad(request); !errors.Is(err, errBusy) || s.isBusy("load") {
 		t.Errorf("a load ends with %v", err)
 	}
 	if err := s.start(job{part: "x"}); err == nil {

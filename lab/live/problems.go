@@ -3,10 +3,13 @@ package live
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"locklab/lab/burst"
+	"locklab/lab/live/bench"
 	"locklab/lab/live/class"
 	"locklab/lab/watch"
 )
@@ -39,10 +42,16 @@ func statusOf(err error) int {
 		return http.StatusTooManyRequests
 	case errors.Is(err, watch.ErrUnknown):
 		return http.StatusNotFound
-	case errors.Is(err, watch.ErrImpossible):
+	case isAny(err, watch.ErrImpossible, bench.ErrNotStarted, bench.ErrLoad, bench.ErrNoLoad):
 		return http.StatusConflict
+	case isAny(err, bench.ErrVersion, burst.ErrClients, burst.ErrRate):
+		return http.StatusBadRequest
 	}
 	return http.StatusServiceUnavailable
+}
+
+func isAny(err error, of ...error) bool {
+	return slices.ContainsFunc(of, func(one error) bool { return errors.Is(err, one) })
 }
 
 // sentence is an error for people.

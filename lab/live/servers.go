@@ -2,175 +2,58 @@ package live
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"html/template"
-	"io"
 	"net/http"
-	"reflect"
-	"sync/atomic"
-	"time"
+	"slices"
+	"sync"
 
 	"locklab/lab/burst"
-	"locklab/lab/report/html"
+	"locklab/lab/live/bench"
 	"locklab/lab/watch"
 )
 
-const (
-	lookEvery    = 400 * time.Millisecond // at the servers, while a browser looks on
-	faultWithin  = 20 * time.Second       // until a fault, or its end, is proven
-	faultsOnPage = 10
-)
-
-// Errors of a fault, apart from those of package servers.
-var (
-	errNotStarted = refuse(http.StatusConflict, errors.New("the instances do not run yet; start them first"))
-	errEnds       = errors.New("the page ends; start the program again")
-)
-
-// watched are the servers of the instances. One goroutine asks and breaks them, so a server that starts again is not asked meanwhile.
-type watched struct {
-	tasks chan func(context.Context) // for that goroutine
-	ended <-chan struct{}            // closed when it takes no more
-
-	changes atomic.Pointer[[]watch.Change] // all of them
-
-	// Of that goroutine:
-	servers *watch.Servers // nil: the instances do not run
-	shown   serversView
-	buttons []any // what the part with the buttons depends on
-}
-
-// serversView is what the page shows of the servers.
-type serversView struct {
-	*watch.Picture        // nil: the instances do not run
-	Doing          string // the fault that is under way
-	Faults         []watch.Fault
-}
-
-// watch asks the servers, and does faults, until ctx ends.
-func (s *Server) watch(ctx context.Context) {
-	tick := time.NewTicker(lookEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case task := <-s.watched.tasks:
-			task(ctx)
-		case <-tick.C:
-			// A plot needs the time of each change, also while nobody looks. A look would disturb what a burst measures.
-			if s.sending.Load() || s.board.isWatched("servers") && !s.measures() {
-				s.look(ctx)
-			}
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// measures reports whether a burst waits or runs.
-func (s *Server) measures() bool { return s.isBusy(runPart(burstName)) }
-
-// onWatch lets the goroutine of watch do something, and waits for that, until ctx ends.
-func (s *Server) onWatch(ctx context.Context, do func(context.Context) error) error {
-	done := make(chan error, 1)
-	select {
-	case s.watched.tasks <- func(ctx context.Context) { done <- do(ctx) }:
-	case <-s.watched.ended:
-		return errEnds
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// look asks every server, if the instances run, and shows what has changed.
-func (s *Server) look(ctx context.Context) {
-	w := &s.watched
-	if running := s.instances.Load(); running != nil && s.seesServers() && w.servers == nil {
-		w.servers = watch.Of(*running)
-	}
-	var v serversView
-	if w.servers != nil {
-		p := w.servers.Look(ctx)
-		v.Picture, v.Faults = &p, w.servers.Newest(faultsOnPage)
-		changes := w.servers.Changes(time.Time{})
-		w.changes.Store(&changes)
-	}
-	s.showServers(v)
-}
-
-// Drawing draws the servers.
-func (v serversView) Drawing() template.HTML {
-	return markup(func(w io.Writer) error { return html.Servers(w, v.Picture) })
-}
-
-// showServers shows the picture, and the buttons below it, which are replaced only when one of them changes: a press must not miss.
-func (s *Server) showServers(v serversView) {
-	s.watched.shown = v
-	s.board.put("servers", s.fragment("picture", v))
-	buttons := []any{v.Picture == nil, v.Doing, v.Faults}
-	for _, t := range v.Tiers() {
-		for _, b := range t.Boxes {
-			buttons = append(buttons, b.Name, b.State, b.Does)
-		}
-	}
-	if reflect.DeepEqual(buttons, s.watched.buttons) {
-		return
-	}
-	s.watched.buttons = buttons
-	s.board.putEach("faults", func(viewing viewer) string {
-		return s.fragment("faults", map[string]any{
-			"View": v, "Trainer": viewing.Trains(), "Class": s.class != nil, "Post": s.curl(viewing.Origin, "''") + "/ui/servers",
-		})
-	})
-}
+// serverParts are the parts of the page. What changes all the time is apart from the boxes with the buttons: a press must not miss.
+var serverParts = []string{"servers", "lock", "newest", "redlock", "faults", "instances", "load", "load-line"}
 
 // serversPage shows the servers and a load.
 func (s *Server) serversPage(r *http.Request) (page, error) {
-	now, cancel := context.WithTimeout(r.Context(), lookEvery) // a fault may be under way
-	defer cancel()
-	_ = s.onWatch(now, func(ctx context.Context) error { s.look(ctx); return nil })
+	s.bench.Glance(r.Context())
 	s.lead(r, "the servers")
-	parts := []string{"servers", "faults", "instances", "load", "load-line"}
-	return page{Name: "servers", Title: "Servers", Parts: parts, Body: map[string]any{
-		"Able": s.seesServers(), "Trainer": s.viewerOf(r).Trains(), "Versions": watch.Loads(),
+	return page{Name: "servers", Title: "Servers", Parts: serverParts, Body: map[string]any{
+		"Able": s.bench.Sees(), "Trainer": s.viewerOf(r).Trains(), "Versions": watch.Loads(),
 		"Version": loadVersion, "Clients": loadClients, "Rate": loadRate, "MostRate": burst.MostRate,
-		"MostClients": burst.MostClients, "LongestLoad": burst.LongestLoad,
-		"MostAnswers": burst.MostAnswers,
+		"MostClients": burst.MostClients, "LongestLoad": burst.LongestLoad, "MostAnswers": burst.MostAnswers,
 	}}, nil
 }
 
-// seesServers reports whether the instances, and what they need, are processes of this program.
-func (s *Server) seesServers() bool { return s.cfg.Service != nil && !s.cfg.Remote }
+// watchesServers reports whether a browser shows the servers. A look at them would disturb what a burst measures.
+func (s *Server) watchesServers() bool {
+	return s.board.isWatched("servers") && !s.isBusy(runPart(burstName))
+}
 
-// service returns the instances that bursts go to. The first call starts them, and one that has failed is repeated by the next call. Only
-// runs call it, so it starts them once.
-func (s *Server) service(ctx context.Context, tell func(what string)) (burst.Running, error) {
-	if ctx.Err() != nil { // it was stopped before it began
-		return burst.Running{}, context.Cause(ctx)
+// showServers shows what the bench has seen.
+func (s *Server) showServers() {
+	now := s.bench.View()
+	of := func(v viewer) serversView {
+		return serversView{View: now, Trainer: v.Trains(), Class: s.class != nil, Post: s.curl(v.Origin, "''") + "/ui/servers"}
 	}
-	if running := s.instances.Load(); running != nil {
-		return *running, nil
+	for _, part := range []string{"servers", "lock", "newest", "redlock"} {
+		texts := map[bool]func() string{}
+		for _, r := range []role{visitor, trainer} { // a text for each role, however many look on
+			texts[r == trainer] = sync.OnceValue(func() string { return s.fragment(part+"-now", of(viewer{Role: r})) })
+		}
+		s.board.putEach(part, func(v viewer) string { return texts[v.Trains()]() })
 	}
-	running, err := s.cfg.Service(ctx, tell)
-	if err == nil {
-		s.instances.Store(&running)
-	}
-	return running, err
+	s.board.putEach("faults", func(v viewer) string { return s.fragment("faults-now", of(v)) })
 }
 
 // startService starts the instances, unless they run.
 func (s *Server) startService(*http.Request) error {
-	if !s.seesServers() {
-		return errNoInstances
+	if !s.bench.Sees() {
+		return bench.ErrNoInstances
 	}
 	return s.start(job{"instances", func(ctx context.Context) func() {
-		_, err := s.service(ctx, func(what string) { s.board.put("instances", s.fragment("starting", what)) })
+		_, err := s.bench.Service(ctx, func(what string) { s.board.put("instances", s.fragment("starting", what)) })
 		if err != nil && ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
@@ -181,20 +64,7 @@ func (s *Server) startService(*http.Request) error {
 // breakServer does a fault, or ends one.
 func (s *Server) breakServer(w http.ResponseWriter, r *http.Request) error {
 	name, what := r.PathValue("name"), r.PathValue("fault")
-	var done watch.Fault
-	err := s.onWatch(r.Context(), func(ctx context.Context) (err error) {
-		if s.look(ctx); s.watched.servers == nil {
-			return errNotStarted
-		}
-		doing := s.watched.shown
-		doing.Doing = what + " " + name
-		s.showServers(doing)
-		defer s.look(ctx)
-		bounded, cancel := context.WithTimeout(ctx, faultWithin)
-		defer cancel()
-		done, err = s.watched.servers.Do(bounded, name, what)
-		return err
-	})
+	done, err := s.bench.Break(r.Context(), name, what)
 	if err == nil {
 		redirect(w, r, "/ui/servers", fmt.Sprintf("%s %s: %s.", what, name, done.Proof))
 	}
@@ -208,4 +78,97 @@ func (s *Server) curl(origin, form string) string {
 		token = `-H "Authorization: Bearer $LAB_TRAINER_TOKEN" `
 	}
 	return fmt.Sprintf("curl %s-d %s %s", token, form, origin)
+}
+
+// serversView is the servers as a viewer sees them.
+type serversView struct {
+	bench.View
+	Trainer, Class bool
+	Post           string // begins the line that does a fault from a terminal
+}
+
+// Sizes in the picture, in rem: servers.css has them, too.
+const boxHeight, placeHeight = 4.4, 5.0 // of a box, and of the place that it stands in
+
+// column is a tier of the picture, and the wires to the next one.
+type column struct {
+	Title  string
+	Boxes  []serverBox
+	Free   int     // places without a server
+	Height float64 // of every column
+	Wires  []wire
+	Last   bool
+}
+
+// serverBox is a server that somebody may break.
+type serverBox struct {
+	watch.Box
+	Colour  string // the class of an instance's colour
+	Trainer bool
+}
+
+// wire joins the middles of two boxes.
+type wire struct {
+	Class    string
+	From, To float64
+}
+
+// Columns are the picture, from the left.
+func (v serversView) Columns() (all []column) {
+	tiers, rows := v.Tiers(), 0
+	for _, t := range tiers {
+		rows = max(rows, t.Room)
+	}
+	for i, t := range tiers {
+		c := column{Title: t.Title, Boxes: v.boxes(t.Boxes), Free: t.Room - len(t.Boxes), Height: float64(rows) * placeHeight}
+		if c.Last = i+1 == len(tiers); !c.Last {
+			c.Wires = wires(t, tiers[i+1], rows)
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// Nodes are the servers of RedLock.
+func (v serversView) Nodes() []serverBox { return v.boxes(v.RedLock) }
+
+func (v serversView) boxes(of []watch.Box) (all []serverBox) {
+	for _, b := range of {
+		all = append(all, serverBox{b, v.Colour(b.Name), v.Trainer})
+	}
+	return all
+}
+
+// Colour is the class that gives an instance its colour; empty: it is none.
+func (v serversView) Colour(name string) string {
+	i := slices.IndexFunc(v.Instances, func(b watch.Box) bool { return b.Name == name })
+	if i < 0 || i > 2 {
+		return ""
+	}
+	return "client-" + string(rune('a'+i))
+}
+
+// wires are the connections of two tiers that stand beside each other.
+func wires(from, to watch.Tier, rows int) (all []wire) {
+	middle := func(t watch.Tier, i int) float64 {
+		return (float64(rows-t.Room)/2+float64(i))*placeHeight + boxHeight/2
+	}
+	for i, a := range from.Boxes {
+		for j, b := range to.Boxes {
+			class := ""
+			switch {
+			case to.Title == "Replicas" && b.Follows == a.Name && b.Linked:
+				class = "copies"
+			case to.Title == "Replicas" && b.Follows == a.Name:
+				class = "copies down"
+			case to.Title == "Instances" || from.Title == "Instances":
+				class = "sends"
+			}
+			if class == "" || class == "sends" && (a.State != watch.Runs || b.State != watch.Runs) {
+				continue
+			}
+			all = append(all, wire{class, middle(from, i), middle(to, j)})
+		}
+	}
+	return all
 }

@@ -6,15 +6,14 @@ import (
 	"fmt"
 	"html"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"os/exec"
 	"strings"
-	"sync/atomic"
 	"testing"
+	"time"
 
 	"locklab/lab/burst"
-	"locklab/lab/servers"
+	"locklab/lab/live/bench"
 	"locklab/lab/testenv"
 	"locklab/lab/watch"
 )
@@ -39,23 +38,28 @@ func serversOf(t *testing.T, class *Class, broken error) (*Server, string) {
 func TestServersAreStartedAndBroken(t *testing.T) {
 	t.Parallel()
 	_, base := serversOf(t, nil, errors.New("no port is free"))
-	first, second := looks(t, base, "servers", "faults", "instances"), looks(t, base, "faults")
-	first.until("faults", "do not run yet", "Start the instances")
+	first, second := looks(t, base, "servers"), looks(t, base, "servers")
+	newest, proofs, instances := looks(t, base, "newest"), looks(t, base, "faults"), looks(t, base, "instances")
+	first.until("servers", "Start the instances")
 	do(t, http.MethodPost, base+"/ui/servers/start", nil, nil)
-	first.until("instances", "could not be started: no port is free")
+	instances.until("instances", "could not be started: no port is free")
 	do(t, http.MethodPost, base+"/ui/servers/start", nil, nil)
-	first.until("servers", "redis-1", ">runs<")
+	first.until("servers", "redis-1", ">pause</button>")
 	for _, c := range [][]string{
-		{"pause", "no thread of process", "resume"}, {"resume", "answers", "pause"}, {"cut", "were dropped", "mend"},
+		{"pause", "no thread of process", "resume", "was paused."},
+		{"resume", "answers", "pause", "was resumed."},
+		{"cut", "were dropped", "mend", "was cut off."},
 	} {
 		if status, body := do(t, http.MethodPost, base+"/ui/servers/redis-1/"+c[0], nil, nil); status != http.StatusOK {
 			t.Fatal(c, status, body)
 		}
+		newest.until("newest", "<b>redis-1</b> "+c[3])
+		proofs.until("faults", "Proof: ", c[1], "/ui/servers/redis-1/"+c[0])
 		for _, browser := range []looker{first, second} {
-			browser.until("faults", "<b>"+c[0]+" redis-1</b>: ", c[1], "/ui/servers/redis-1/"+c[2])
+			browser.until("servers", ">"+c[2]+"</button>")
 		}
 	}
-	if _, page := get(t, base+"/ui/servers"); !strings.Contains(page, "cut off") || !strings.Contains(page, "<b>pause redis-1</b>") {
+	if _, page := get(t, base+"/ui/servers"); !strings.Contains(page, "cut off") || !strings.Contains(page, "<b>redis-1</b> was paused.") {
 		t.Errorf("a reload shows %s", page)
 	}
 }
@@ -85,8 +89,8 @@ func TestServersRefuseBadInput(t *testing.T) {
 	for _, rate := range []string{"-1", "1001", "many"} {
 		refused("load", url.Values{"version": {"v3"}, "clients": {"2"}, "rate": {rate}}, http.StatusBadRequest, "")
 	}
-	if s.load.Load() != nil || len(s.watched.shown.Faults) > 0 {
-		t.Errorf("%+v, %+v", s.load.Load(), s.watched.shown)
+	if v := s.bench.View(); s.isBusy("load") || len(v.Faults) > 0 {
+		t.Errorf("%+v", v)
 	}
 }
 
@@ -101,7 +105,7 @@ func TestALoadThatCannotGoOnSaysWhy(t *testing.T) {
 	if err := s.start(job{"other", func(context.Context) func() { <-release; return func() {} }}); err != nil {
 		t.Fatal(err)
 	}
-	testenv.Eventually(t, "the load before is gone", func() bool { return s.load.Load() == nil })
+	testenv.Eventually(t, "the load before is gone", func() bool { return !s.isBusy("load") })
 	if status, body := do(t, http.MethodPost, base+"/ui/servers/load", form, nil); status != http.StatusOK {
 		t.Error(status, body)
 	}
@@ -117,82 +121,54 @@ func TestALoadThatCannotGoOnSaysWhy(t *testing.T) {
 	close(release)
 }
 
-// A load in which servers have changed is not judged, even if it is stopped twice while a fault is under way. The next load is judged.
-func TestALoadWithAFaultIsNotJudged(t *testing.T) {
-	t.Parallel()
-	var counter atomic.Int64
-	instance := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch r.Method {
-		case http.MethodPut:
-			counter.Store(0)
-		case http.MethodPost:
-			counter.Add(1)
-		}
-		fmt.Fprintf(w, `{"instance":"instance-1","value":%d}`, counter.Load())
-	}))
-	t.Cleanup(instance.Close)
-	s, base := serversOf(t, nil, nil)
-	start := s.cfg.Service
-	s.cfg.Service = func(ctx context.Context, tell func(string)) (burst.Running, error) {
-		running, err := start(ctx, tell)
-		if err != nil {
-			return running, err
-		}
-		process := running.Redis.Nodes[0].Server.(*servers.Process) // in its place: the instance is in this process
-		running.URL, running.Instances = instance.URL, []*servers.Instance{{Process: process, Name: "instance-1", URL: instance.URL}}
-		return running, nil
+// failedOver is a picture in which a replica has replaced a master that has ended.
+func failedOver() *watch.Picture {
+	held := watch.Lock{Held: watch.Held{Key: "lock:pview", Owner: "a:7", Token: 33, Left: 9 * time.Second, Listeners: 1}, By: "instance-2"}
+	return &watch.Picture{
+		Topology: "sentinel", Balancer: "http://127.0.0.1:4000",
+		Instances: []watch.Box{{Name: "instance-1", State: watch.Runs}, {Name: "instance-2", State: watch.Runs}},
+		Redis: []watch.Box{
+			{Name: "master", Was: "master", State: watch.Ended},
+			{Name: "replica-1", Role: "master", Was: "master", State: watch.Runs, Locks: []watch.Lock{held}},
+			{Name: "replica-2", Role: "replica", Was: "replica", State: watch.Runs, Follows: "replica-1", Linked: true},
+			{Name: "replica-3", Role: "replica", Was: "replica", State: watch.Runs, Follows: "replica-1"},
+		},
+		Sentinels: []watch.Box{{Name: "sentinel-1", State: watch.Runs, Names: "replica-1"}},
+		RedLock:   []watch.Box{{Name: "redlock-1", State: watch.Runs, Locks: []watch.Lock{held}}, {Name: "redlock-2", State: watch.Paused}},
 	}
-	looker, form := looks(t, base, "load"), url.Values{"version": {"v3"}, "clients": {"1"}, "rate": {"50"}}
-	begin := func() {
-		t.Helper()
-		if status, body := do(t, http.MethodPost, base+"/ui/servers/load", form, nil); status != http.StatusOK {
-			t.Fatal(status, body)
-		}
-		looker.until("load", "A load of v3 runs.")
-		testenv.Eventually(t, "a view is confirmed", func() bool {
-			l := s.load.Load()
-			return l != nil && l.Rates(0).Confirmed > 0
-		})
-	}
-	begin()
-	for _, what := range []string{"pause", "resume"} {
-		do(t, http.MethodPost, base+"/ui/servers/redis-1/"+what, nil, nil)
-	}
-	held, release := make(chan struct{}), make(chan struct{})
-	go func() {
-		_ = s.onWatch(context.Background(), func(context.Context) error { close(held); <-release; return nil })
-	}()
-	<-held
-	do(t, http.MethodPost, base+"/ui/servers/stop", nil, nil)
-	testenv.Eventually(t, "the last answer has come", func() bool { return !s.sending.Load() })
-	do(t, http.MethodPost, base+"/ui/servers/stop", nil, nil)
-	close(release)
-	looker.until("load", "v3 (Redis lock) is not judged", "meanwhile: pause redis-1, resume redis-1.")
-	testenv.Eventually(t, "the load is over", func() bool { return s.load.Load() == nil })
-	begin()
-	do(t, http.MethodPost, base+"/ui/servers/stop", nil, nil)
-	looker.until("load", `class="answer good"`, "v3 (Redis lock): nothing lost, as predicted.")
 }
 
-// While a load goes on, the servers are looked at also without a browser: the plot needs the time of each change.
-func TestServersAreWatchedDuringALoad(t *testing.T) {
-	t.Parallel()
-	s, _ := serversOf(t, nil, nil)
-	running, err := s.service(t.Context(), func(string) {})
-	if err != nil {
-		t.Fatal(err)
+// The picture has each server in its column, with wires from those that run to the master, and from it to its replicas. The old master
+// keeps its place. A lock has the colour of its holder, and one line, however many servers keep it.
+func TestServersAreDrawn(t *testing.T) {
+	v := serversView{View: bench.View{Picture: failedOver()}}
+	var titles, classes []string
+	for _, c := range v.Columns() {
+		titles = append(titles, fmt.Sprintf("%s %d+%d", c.Title, len(c.Boxes), c.Free))
+		for _, w := range c.Wires {
+			classes = append(classes, w.Class)
+		}
 	}
-	s.sending.Store(true)
-	running.Redis.Nodes[0].Kill()
-	testenv.Eventually(t, "the end is seen", func() (seen bool) {
-		now, cancel := context.WithTimeout(t.Context(), lookEvery)
-		defer cancel()
-		_ = s.onWatch(now, func(context.Context) error {
-			seen = s.watched.shown.Picture != nil && s.watched.shown.Redis[0].State == watch.Ended
-			return nil
-		})
-		return seen
-	})
+	if is := strings.Join(titles, ", "); is != "Balancer 1+0, Instances 2+0, Redis, sentinel 2+0, Replicas 2+1, Sentinels 1+0" {
+		t.Errorf("the columns are %s", is)
+	}
+	if is := strings.Join(classes, ", "); is != "sends, sends, sends, sends, copies, copies down" {
+		t.Errorf("the wires are %s", is)
+	}
+	for part, wants := range map[string][]string{
+		"servers-now": {`class="serverbox client-a"`, `id="of-master"`, ">ended<", "not connected", "</span>→ replica-1"},
+		"lock-now":    {`<li class="client-b">`, "<b>instance-2</b> on 2 servers", "9 s left", "1 listening, token 33"},
+	} {
+		var text strings.Builder
+		if err := pages.ExecuteTemplate(&text, part, v); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range wants {
+			if strings.Count(text.String(), want) != 1 {
+				t.Errorf("%s does not have %q once: %s", part, want, text.String())
+			}
+		}
+	}
 }
 
 // curl sends a form with a line of the page, as a program that takes every kind of answer, and returns what it prints.
@@ -212,11 +188,13 @@ func TestTheLineOfAFaultRepeatsItForTheTrainer(t *testing.T) {
 	_, base := serversOf(t, &Class{Token: token}, nil)
 	client := trains(t, base)
 	send(t, client, http.MethodPost, base+"/ui/servers/start", nil, nil)
-	visitors := looks(t, base, "faults", "servers")
-	visitors.until("servers", "redis-1")
+	visitors := map[string]looker{"faults": looks(t, base, "faults"), "servers": looks(t, base, "servers")}
+	visitors["servers"].until("servers", "redis-1")
 	send(t, client, http.MethodPost, base+"/ui/servers/redis-1/kill", nil, nil)
-	if text := visitors.until("faults", "<b>kill redis-1</b>"); strings.Contains(text, "<code>") || strings.Contains(text, "<button") {
-		t.Errorf("a visitor sees %s", text)
+	for part, says := range map[string]string{"faults": "<b>redis-1</b> was killed.", "servers": ">ended<"} {
+		if text := visitors[part].until(part, says); strings.Contains(text, "<code>") || strings.Contains(text, "<button") {
+			t.Errorf("a visitor sees %s", text)
+		}
 	}
 	_, page := send(t, client, http.MethodGet, base+"/ui/servers", nil, nil)
 	kill := lineOf(t, page, "redis-1/kill")

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"net"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -27,27 +26,84 @@ type Picture struct {
 	Instances, Redis, Sentinels, RedLock []Box
 }
 
-// Tier is a row of servers of one kind.
+// Tier is a column of the picture: servers of one kind, from the top.
 type Tier struct {
 	Title string
+	Room  int // for so many servers, so that little moves when a replica becomes a master
 	Boxes []Box
 }
 
-// Tiers are the rows of the picture below the balancer; none of no picture.
+// Tiers are the columns of the picture, from the balancer to the sentinels; none of no picture. The nodes of RedLock are none of them.
 func (p *Picture) Tiers() (all []Tier) {
 	if p == nil {
 		return nil
 	}
+	room := p.roomForMasters()
+	masters, replicas := p.split(room)
 	for _, t := range []Tier{
-		{"Instances", p.Instances},
-		{"Redis, " + p.Topology, p.Redis},
-		{"Sentinels", p.Sentinels},
-		{"Independent nodes of RedLock, for v4", p.RedLock},
+		{"Balancer", 1, []Box{{Name: "round robin", Addr: strings.TrimPrefix(p.Balancer, "http://127.0.0.1"), State: Runs}}},
+		{"Instances", 0, p.Instances},
+		{"Redis, " + p.Topology, room, masters},
+		{"Replicas", len(p.Redis) - max(1, room-1), replicas},
+		{"Sentinels", 0, p.Sentinels},
 	} {
-		if len(t.Boxes) > 0 {
+		if t.Room = max(t.Room, len(t.Boxes)); t.Room > 0 {
 			all = append(all, t)
 		}
 	}
+	return all
+}
+
+// roomForMasters is one more than there are masters where another server can replace one.
+func (p *Picture) roomForMasters() int {
+	switch p.Topology {
+	case "sentinel":
+		return 2
+	case "cluster":
+		return len(p.Redis)/2 + 1
+	}
+	return 1
+}
+
+// split parts the masters from the others. A master that ended stays one, until its place is needed.
+func (p *Picture) split(room int) (masters, replicas []Box) {
+	isMaster := func(b Box) bool { return b.Role == "master" || b.Role == "" && b.State == Runs } // miniredis says no role
+	for _, b := range p.Redis {
+		if isMaster(b) {
+			room--
+		}
+	}
+	for _, b := range p.Redis {
+		switch {
+		case isMaster(b):
+			masters = append(masters, b)
+		case b.Was == "master" && room > 0:
+			masters, room = append(masters, b), room-1
+		default:
+			replicas = append(replicas, b)
+		}
+	}
+	return masters, replicas
+}
+
+// Grant is a lock and the servers that keep it for one holder.
+type Grant struct {
+	Lock
+	On []string
+}
+
+// Grants are the locks that are held, sorted by key.
+func (p *Picture) Grants() (all []Grant) {
+	for _, b := range slices.Concat(p.Redis, p.RedLock) {
+		for _, l := range b.Locks {
+			i := slices.IndexFunc(all, func(g Grant) bool { return g.Key == l.Key && g.Owner == l.Owner })
+			if i < 0 {
+				i, all = len(all), append(all, Grant{Lock: l})
+			}
+			all[i].On = append(all[i].On, b.Name)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Grant) int { return cmp.Compare(a.Key, b.Key) })
 	return all
 }
 
@@ -61,12 +117,10 @@ type Box struct {
 	Was     string // the role that it said last
 	Follows string // name of a replica's master
 	Linked  bool   // a replica: to its master
-	Behind  int64  // a replica: bytes that its master has sent and it has not received
 	Names   string // of a sentinel: which server it says is the master
 	Slots   string // of a master in a cluster
 	Locks   []Lock
 
-	offset int64
 	owners []string // of an instance: the processes that it is or was, as owners of locks
 }
 
@@ -88,7 +142,7 @@ const (
 	Paused State = "paused"
 	IsCut  State = "cut off"
 	Ended  State = "ended"
-	Silent State = "does not answer"
+	Silent State = "silent"
 )
 
 // Deed is a fault, or its end. Why says why it cannot be done; empty: it can.
@@ -119,7 +173,6 @@ func (s *Servers) Look(ctx context.Context) Picture {
 		of := map[string]*[]Box{anInstance: &p.Instances, ofRedis: &p.Redis, aSentinel: &p.Sentinels, ofRedLock: &p.RedLock}[one.kind]
 		*of = append(*of, boxes[i])
 	}
-	p.link()
 	p.holders()
 	return p
 }
@@ -129,7 +182,11 @@ func (s *Servers) notice(boxes []Box) {
 	for i, one := range s.all {
 		if is := boxes[i].Role; is != "" {
 			if one.role != "" && is != one.role {
-				s.changed = append(s.changed, Change{time.Now(), one.name + " is a " + is})
+				c := Change{At: time.Now(), What: one.name + " is a " + is}
+				if is == "master" {
+					c.Master = one.name
+				}
+				s.changed = append(s.changed, c)
 			}
 			one.role = is
 		}
@@ -156,15 +213,6 @@ func (p *Picture) holders() {
 	}
 }
 
-// link counts how far each replica is behind its master.
-func (p *Picture) link() {
-	for i, replica := range p.Redis {
-		if m := slices.IndexFunc(p.Redis, func(b Box) bool { return b.Name == replica.Follows && b.Role == "master" }); m >= 0 {
-			p.Redis[i].Behind = max(0, p.Redis[m].offset-replica.offset)
-		}
-	}
-}
-
 // box is what is known of a server without a question.
 func (s *server) box(t *servers.Topology) Box {
 	b := Box{Name: s.name, State: Runs}
@@ -181,14 +229,17 @@ func (s *server) box(t *servers.Topology) Box {
 	case s.cut != nil:
 		b.State = IsCut
 	}
-	pause, cut := Pause, Cut
-	if s.paused && !s.ended() {
-		pause = Resume
+	next, cut := Pause, Cut // what is done most often in this state
+	switch b.State {
+	case Ended:
+		next = Restart
+	case Paused:
+		next = Resume
 	}
 	if s.cut != nil {
 		cut = Mend
 	}
-	for _, what := range []string{Kill, pause, cut, Restart} {
+	for _, what := range []string{Kill, next, cut} {
 		d := Deed{What: what, Why: s.never(what, t)}
 		if d.Never = d.Why != ""; !d.Never {
 			d.Why = s.not(what)
@@ -251,15 +302,11 @@ func (s *Servers) role(ctx context.Context, c *redis.Client, b *Box) error {
 	if b.Role = says["role"]; b.Role == "slave" {
 		b.Role, b.Linked = replica, says["master_link_status"] == "up"
 		b.Follows = s.at(net.JoinHostPort(says["master_host"], says["master_port"]))
-		b.offset, err = strconv.ParseInt(says["slave_repl_offset"], 10, 64)
-		return err
+		return nil
 	}
 	if s.redis.Kind == "cluster" {
-		if b.Slots, err = slots(ctx, c); err != nil {
-			return err
-		}
+		b.Slots, err = slots(ctx, c)
 	}
-	b.offset, err = strconv.ParseInt(says["master_repl_offset"], 10, 64)
 	return err
 }
 

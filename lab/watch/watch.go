@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -43,12 +44,30 @@ type Fault struct {
 	At           time.Time
 	Server, What string
 	Proof        string
+
+	Master string    // that the servers have got since, before the next fault; empty: none
+	Since  time.Time // when it was seen
 }
+
+// Past says what was done: "was killed".
+func (f Fault) Past() string {
+	switch f.What {
+	case Cut:
+		return "was cut off"
+	case Mend:
+		return "is connected again"
+	}
+	return "was " + strings.TrimSuffix(f.What, "e") + "ed"
+}
+
+// Until is how many seconds it took until another master was seen.
+func (f Fault) Until() float64 { return f.Since.Sub(f.At).Seconds() }
 
 // Change is what [Servers.Look] found changed. It may have happened some time before.
 type Change struct {
-	At   time.Time
-	What string
+	At     time.Time
+	What   string
+	Master string // the server that has become a master; empty: the change is another
 }
 
 // Servers are those of a service that runs. Its methods must not be called simultaneously: a restart replaces a process.
@@ -181,13 +200,19 @@ func (s *Servers) Do(ctx context.Context, name, what string) (Fault, error) {
 func (s *Servers) Newest(n int) []Fault {
 	newest := slices.Clone(s.done[max(0, len(s.done)-n):])
 	slices.Reverse(newest)
+	for _, c := range s.changed {
+		of := slices.IndexFunc(newest, func(f Fault) bool { return f.At.Before(c.At) })
+		if c.Master != "" && of >= 0 && newest[of].Master == "" {
+			newest[of].Master, newest[of].Since = c.Master, c.At
+		}
+	}
 	return newest
 }
 
 // Changes are those since a time, with the faults, the oldest first.
 func (s *Servers) Changes(began time.Time) (all []Change) {
 	for _, f := range s.done {
-		all = append(all, Change{f.At, f.What + " " + f.Server})
+		all = append(all, Change{At: f.At, What: f.What + " " + f.Server})
 	}
 	all = slices.DeleteFunc(append(all, s.changed...), func(c Change) bool { return c.At.Before(began) })
 	slices.SortStableFunc(all, func(a, b Change) int { return a.At.Compare(b.At) })

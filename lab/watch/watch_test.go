@@ -98,6 +98,9 @@ func TestTheSentinelsReplaceAMasterThatIsCutOff(t *testing.T) {
 	if got := strings.Join(all, ", "); got != want {
 		t.Errorf("the changes are %q, want %q", got, want)
 	}
+	if cut := s.Newest(2)[1]; cut.Master != p.Redis[promoted].Name || cut.Until() <= 0 || s.Newest(1)[0].Master != "" {
+		t.Errorf("what came of the faults: %+v", s.Newest(2))
+	}
 	if later := s.Changes(time.Now()); len(later) > 0 {
 		t.Errorf("later there are %v", later)
 	}
@@ -286,7 +289,7 @@ func TestASilentServerIsShown(t *testing.T) {
 		t.Errorf("it %s", b.State)
 	}
 	top.Nodes[0].Kill()
-	if b := s.Look(context.Background()).Redis[0]; b.State != Ended || b.Does[3].Why != "" || b.Does[0].Why == "" {
+	if b := s.Look(context.Background()).Redis[0]; b.State != Ended || b.Does[1] != (Deed{What: Restart}) || b.Does[0].Why == "" {
 		t.Errorf("%+v", b)
 	}
 }

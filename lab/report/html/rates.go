@@ -15,48 +15,63 @@ type Moment struct {
 	Text string
 }
 
-// Rates writes a plot of a load, with room for some seconds. The newest is at the right. Three panels stand above each other: answers,
-// waits, losses. The names of the moments are above them.
-func Rates(w io.Writer, of burst.Rates, room int, moments []Moment) error {
-	p := &plot{Class: "rates", Width: 480, Height: 284}
-	most, mostLost, longest := 0, 1, time.Duration(0)
+// The measures of the plot of a load, from the top.
+const (
+	ratesHeight            = 240
+	momentRow              = 20
+	answersTop, answersLow = 64, 128
+	lossesLow              = 150 // they hang below the answers
+	waitsTop, waitsLow     = 176, 216
+)
+
+// Rates writes a plot of a load, with room for some seconds. The newest is at the right. The names of the moments are above it.
+func Rates(w io.Writer, of burst.Rates, width float64, room int, moments []Moment) error {
+	p := &plot{Class: "rates", Width: width, Height: ratesHeight}
+	most, mostLost, longest := 1, 1, time.Duration(0)
 	for _, s := range of.Seconds {
 		most, mostLost, longest = max(most, s.Confirmed+s.Failed), max(mostLost, s.Lost), max(longest, s.Longest)
 	}
 	end := of.Before + len(of.Seconds)
-	x := axis{low: float64(end - room), high: float64(end), from: 46, to: 472}
-	answers, losses := axis{high: float64(most), from: 134, to: 70}, axis{high: float64(mostLost), from: 262, to: 238}
-	waits := axis{float64(time.Millisecond), float64(100 * time.Second), 216, 156, true}
-	p.panel(x, answers, fmt.Sprintf("answers per second; the highest bar is %d", most))
-	p.panel(x, losses, fmt.Sprintf("lost views per second; so far %d", of.Lost))
-	p.text("", x.from, waits.to-6, "wait for a confirmed answer: median and longest")
-	p.rows(x, waits, []axisTick{
-		{float64(time.Millisecond), "1 ms"}, {float64(100 * time.Millisecond), "0.1 s"}, {float64(10 * time.Second), "10 s"},
-	})
-	width := x.at(float64(end)) - x.at(float64(end-1)) - 1
+	x := axis{low: float64(end - room), high: float64(end), from: 60, to: width - 4}
+	answers := axis{high: float64(most), from: answersLow, to: answersTop}
+	losses := axis{high: float64(mostLost), from: answersLow, to: lossesLow}
+	waits := axis{float64(time.Millisecond), float64(100 * time.Second), waitsLow, waitsTop, true}
+	p.rows(x, answers, []axisTick{{0, "0"}})
+	if len(of.Seconds) > 0 {
+		p.rows(x, answers, []axisTick{{float64(most), fmt.Sprint(most)}})
+	}
+	p.rows(x, waits, []axisTick{{float64(time.Millisecond), "1 ms"}, {float64(time.Second), "1 s"}})
+	p.text("of", x.from+4, answersTop-4, "answers per second")
+	p.text("of", x.from+4, waitsTop-6, "wait: median, longest")
+	bar := x.at(float64(end)) - x.at(float64(end-1)) - 1
 	for i, s := range of.Seconds {
 		left := x.at(float64(of.Before + i))
 		confirmed := stand(answers, s.Confirmed)
-		p.bar("failed", left, answers.from-confirmed, width, stand(answers, s.Failed))
-		p.bar("amount", left, answers.from, width, confirmed)
-		p.bar("failed", left, losses.from, width, stand(losses, s.Lost))
+		p.bar("failed", left, answers.from-confirmed, bar, stand(answers, s.Failed))
+		p.bar("amount", left, answers.from, bar, confirmed)
+		if s.Lost > 0 {
+			depth := max(1, losses.at(float64(s.Lost))-losses.from)
+			p.bar("lost", left, losses.from+depth, bar, depth)
+		}
 		if s.Longest > 0 {
-			median := tenth(waits.at(float64(s.Median)))
-			p.path("wait", "M%v %vV%v", tenth(left+width/2), median, tenth(waits.at(float64(s.Longest))))
-			p.path("median", "M%v %vh%v", tenth(left), median, tenth(width))
+			p.wait(waits, left, bar, s)
 		}
 	}
-	p.below(x, losses.from-2, secondTicks(of.Before, end, room))
-	p.moments(moments, of, x, answers.to, losses.from)
+	if of.Lost > 0 {
+		p.text("y lost", x.from-6, lossesLow, "lost")
+	}
+	p.below(x, waitsLow+2, secondTicks(of.Before, end, room))
+	p.moments(moments, of, x, answersTop, waitsLow)
 	p.Says = fmt.Sprintf("The last %d seconds of a load: at most %d answers in one, and the longest wait was %s. "+
 		"Failed so far: %d. Lost so far: %d.", len(of.Seconds), most, longest.Round(time.Millisecond), of.Failed, of.Lost)
-	return pages.ExecuteTemplate(w, "rates", p)
+	return pages.ExecuteTemplate(w, "chart", p)
 }
 
-// panel begins a part of the plot.
-func (p *plot) panel(x, y axis, title string) {
-	p.text("", x.from, y.to-6, title)
-	p.path("grid", "M%v %vH%v", x.from, y.from, x.to)
+// wait draws the waits of a second: a line from the median to the longest.
+func (p *plot) wait(y axis, left, width float64, s burst.Second) {
+	median := tenth(y.at(float64(s.Median)))
+	p.path("wait", "M%v %vV%v", tenth(left+width/2), median, tenth(y.at(float64(s.Longest))))
+	p.path("median", "M%v %vh%v", tenth(left), median, tenth(width))
 }
 
 // stand is the height of n. It is at least a pixel: one failure beside a thousand answers is seen.
@@ -79,23 +94,24 @@ func secondTicks(from, end, room int) (all []axisTick) {
 	return all
 }
 
-// moments adds those that are not too old, each in the first row where its text fits. Without such a row it is a line without a text.
+// moments adds those that are not too old, from the newest, each in the first row where its text fits. Without such a row it is a line
+// without a text.
 func (p *plot) moments(all []Moment, of burst.Rates, x axis, top, bottom float64) {
-	const rows, row, first, letterWidth = 3, 15, 14, 7
-	ends := make([]float64, rows)
-	for _, m := range all {
+	const first, letterWidth = 17, 11
+	begins := []float64{p.Width, p.Width} // of the newest text in each row
+	for _, m := range slices.Backward(all) {
 		if m.At < time.Duration(of.Before)*time.Second {
 			continue
 		}
 		at, class := x.at(m.At.Seconds()), "moment"
 		long := float64(letterWidth * len([]rune(m.Text)))
-		from, text := at, at+4
-		if at+long > p.Width {
-			class, from, text = "moment before", at-long, at-4
+		from, to, text := at, at+long, at+4
+		if to > p.Width {
+			class, from, to, text = "moment before", at-long, at, at-4
 		}
 		line := top
-		if free := slices.IndexFunc(ends, func(end float64) bool { return end < from }); free >= 0 {
-			line, ends[free] = first+row*float64(free), from+long
+		if free := slices.IndexFunc(begins, func(begin float64) bool { return to <= begin }); free >= 0 {
+			line, begins[free] = first+momentRow*float64(free), from
 			p.text(class, text, line, m.Text)
 		}
 		p.path("moment-line", "M%v %vV%v", tenth(at), line, bottom)
