@@ -1,12 +1,16 @@
 package lab
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Levels are the names of the levels.
 var Levels = []string{Basic.String(), Medium.String(), Advanced.String()}
 
 // Filter keeps experiments of a kind. An empty field keeps all.
 type Filter struct {
+	Text    string // words that are all in the id, the title or the question
 	Article string // as A2
 	Level   string // its name
 	Anomaly string
@@ -17,8 +21,19 @@ type Filter struct {
 func (f Filter) Of(c Catalogue) []Experiment {
 	return slices.DeleteFunc(slices.Clone(c), func(e Experiment) bool {
 		return f.Quick && e.Slow || f.Article != "" && !slices.Contains(e.Articles, f.Article) ||
-			f.Level != "" && e.Level.String() != f.Level || f.Anomaly != "" && e.Anomaly != f.Anomaly
+			f.Level != "" && e.Level.String() != f.Level || f.Anomaly != "" && e.Anomaly != f.Anomaly || !e.has(f.Text)
 	})
+}
+
+// has reports whether the id, the title and the question have every word of a text.
+func (e Experiment) has(text string) bool {
+	all := strings.ToLower(e.ID + " " + e.Title + " " + e.Question)
+	for _, word := range strings.Fields(strings.ToLower(text)) {
+		if !strings.Contains(all, word) {
+			return false
+		}
+	}
+	return true
 }
 
 // Anomalies are the kinds of failure in the catalogue, sorted.

@@ -191,7 +191,7 @@ func (c *labServeCommand) newPage(ctx context.Context, class *live.Class, start 
 		runnable = runnableVersions()
 	}
 	return live.New(ctx, live.Config{
-		Catalogue: claims.All(), Store: c.Out, Program: self(), Class: class, Address: c.Address,
+		Catalogue: claims.All(), Subject: claims.Group, Store: c.Out, Program: self(), Class: class, Address: c.Address,
 		Options: lab.Options{Real: servers.RealRedis() && !c.Embedded, App: []string{program, "serve"}, Build: build(), Pace: pace},
 		Command: run.reproduceOne, StepCommand: stepCommand, Service: start,
 		Remote: c.URL != "", Versions: runnable,

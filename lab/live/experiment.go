@@ -29,7 +29,7 @@ func (x *experiment) link() link       { return linkTo(x.Experiment) }
 func (x *experiment) template() string { return "experiment" }
 func (x *experiment) parts() []string  { return []string{runPart(x.ID)} }
 
-func linkTo(e lab.Experiment) link { return link{"/ui/experiments/" + e.ID, e.ID} }
+func linkTo(e lab.Experiment) link { return link{"/ui/experiments/" + e.ID, cmp.Or(e.Title, e.ID)} }
 
 func (x *experiment) check(r *http.Request) (string, error) { return pick(r, x.Choices) }
 

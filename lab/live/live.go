@@ -27,6 +27,7 @@ import (
 	"locklab/lab/explore"
 	"locklab/lab/live/bench"
 	"locklab/lab/live/class"
+	"locklab/lab/live/steps"
 	"locklab/lab/live/story"
 	"locklab/lab/report/html"
 )
@@ -34,11 +35,12 @@ import (
 // Config is what a live page needs.
 type Config struct {
 	Catalogue lab.Catalogue
-	Options   lab.Options // of each run; the page sets Trials, Seed, Command, Store and Tell
-	Class     *Class      // nil: everybody who reaches the page is its trainer
-	Address   string      // origin at which browsers reach the page, such as https://lab.example; empty: no class, and no proxy
-	Store     string      // folder of the saved runs
-	Program   string      // how the user starts this program, for commands that the page shows
+	Subject   func(id string) string // of an experiment: a letter and a title, such as "P · page views"; empty: it has none
+	Options   lab.Options            // of each run; the page sets Trials, Seed, Command, Store and Tell
+	Class     *Class                 // nil: everybody who reaches the page is its trainer
+	Address   string                 // origin at which browsers reach the page, such as https://lab.example; empty: no class, and no proxy
+	Store     string                 // folder of the saved runs
+	Program   string                 // how the user starts this program, for commands that the page shows
 	// Service starts the instances that bursts go to, with their servers, and returns them. The page asks once, or again after an error.
 	// The caller ends them after [Server.Wait]. tell says what it does.
 	Service  func(ctx context.Context, tell func(what string)) (burst.Running, error)
@@ -73,8 +75,7 @@ type Server struct {
 	waiting []*underway
 	busy    map[string]*underway // that wait or run, by the part that shows it
 
-	playing sync.Mutex // of the plays, too
-	games   []*game    // that are open; the one that was used last is at the end
+	games *steps.Games
 }
 
 // New returns a server. Its runs end with ctx.
@@ -104,6 +105,7 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 	}
 	s.addExperiments()
 	s.addBurst()
+	s.games = s.newGames()
 	s.register()
 	s.board.put("load", s.fragment("no-load", loadView{new(bench.Load)}))
 	s.running.Go(func() { s.work(ctx) })
@@ -116,7 +118,7 @@ func (s *Server) register() {
 	names := append([]string{"class", "people", "name", "now"}, serverParts...)
 	for _, e := range s.cfg.Catalogue {
 		for i := range e.Locks() {
-			names = append(names, played{e, i + 1}.Part())
+			names = append(names, steps.Lock{Experiment: e, Number: i + 1}.Key())
 		}
 	}
 	for _, name := range names {
@@ -138,7 +140,7 @@ func (s *Server) showAll() {
 // Wait returns when ctx has ended, and what runs and plays have started is removed.
 func (s *Server) Wait() {
 	s.running.Wait()
-	s.endGames()
+	s.games.Close()
 }
 
 //go:embed pages/*.tmpl
@@ -170,6 +172,11 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"drawing":    drawing,
 	"within":     func(path, page string) bool { return strings.HasPrefix(path, strings.TrimSuffix(page, "/1")) },
 	"upper":      strings.ToUpper,
+	"colour":     colourOf,
+	"owner":      ownerOf,
+	"asks":       lastSentence,
+	"number":     lab.Number,
+	"takes":      takes,
 	"letter":     func(i int) string { return string(rune('a' + i)) },
 }).ParseFS(pageFiles, "pages/*.tmpl"))
 

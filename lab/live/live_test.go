@@ -33,7 +33,7 @@ func config(store string, more ...lab.Experiment) Config {
 		all[i].Trials = 1
 	}
 	return Config{
-		Catalogue: append(all, more...), Store: store, Program: "app",
+		Catalogue: append(all, more...), Subject: claims.Group, Store: store, Program: "app",
 		Command: func(e lab.Experiment, o lab.Options) string {
 			return fmt.Sprintf("run %s --seed %d", e.ID, o.Seed)
 		},
@@ -351,7 +351,7 @@ func TestBadInputIsNamed(t *testing.T) {
 		{http.MethodGet, "/ui/experiments/L0x", nil, http.StatusNotFound, "There is no experiment"},
 		{http.MethodGet, "/ui/events", nil, http.StatusBadRequest, "?of="},
 		{http.MethodGet, "/ui/events?of=run-L99", nil, http.StatusNotFound, "There is no part &#34;run-L99&#34;"},
-		{http.MethodGet, "/ui/quiz/scene-1/guess", nil, http.StatusMethodNotAllowed, ""},
+		{http.MethodGet, "/ui/quiz/scene-1/guess", nil, http.StatusNotFound, "There is no page"},
 		{http.MethodPost, "/ui/quiz/scene-8/guess", nil, http.StatusNotFound, ""},
 	} {
 		if status, body := do(t, c.method, base+c.path, c.form, nil); status != c.status || !strings.Contains(body, c.says) {

@@ -88,7 +88,7 @@ func TestLocksThatWereTried(t *testing.T) {
 		t.Errorf("the page is %s", body)
 	}
 	for _, says := range []string{
-		"1 holds · 1 violated", "<b>T02-b</b>, violated: a promise", "Earlier runs: 1", "<code>node my lock.js</code>",
+		"<b>1</b> holds", "<b>1</b> violated", "<b>T02</b>, violated: a promise", "Earlier runs: 1", "<code>node my lock.js</code>",
 	} {
 		if !strings.Contains(body, says) {
 			t.Errorf("no %q in %s", says, body)

@@ -2,6 +2,7 @@ package live
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -21,6 +22,11 @@ type refusal struct {
 }
 
 func (r refusal) Unwrap() error { return r.error }
+
+// nothing answers for an address that no page has.
+func nothing(_ *Server, _ http.ResponseWriter, r *http.Request) error {
+	return refuse(http.StatusNotFound, fmt.Errorf("there is no page %s", r.URL.Path))
+}
 
 // refuse gives an error a status; nil stays nil.
 func refuse(status int, err error) error {

@@ -63,6 +63,8 @@ var routes = []route{
 	{"GET /ui/trainer", visitor, shows((*Server).trainerPage)},
 	{"POST /ui/trainer", visitor, (*Server).becomeTrainer},
 	{"GET /ui/events", visitor, (*Server).events},
+	{"GET /ui/static/experiments.js", visitor, text("text/javascript", experimentsScript)},
+	{"GET /ui/", visitor, nothing},
 	{"GET /ui/static/style.css", visitor, text("text/css", html.Style()+style())},
 	{"GET /ui/static/script.js", visitor, text("text/javascript", script+html.Script())},
 }

@@ -39,7 +39,7 @@ func TestARunIsStopped(t *testing.T) {
 	if a := s.ask("X1-first", viewer{}); !a.Open || a.Mine != "0" || a.Runs {
 		t.Errorf("after the stop the question is %+v", a)
 	}
-	looks(t, base, "X1-first").until("X1-first", "inconclusive", "/runs/")
+	looks(t, base, "X1-first").until("X1-first", "inconclusive", "Replay")
 	if runs := lab.History(s.cfg.Store, "X2-second"); len(runs) != 0 {
 		t.Errorf("a run that never began saved %v", runs)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"strings"
 
 	"locklab/lab/history"
 )
@@ -40,6 +41,7 @@ type drawing struct {
 	Bottom              int    // of the timelines
 	Y                   int    // of a row, in a picture
 	Still               bool   // it is a picture: no event of it can be pointed at
+	Later               int    // x from which on nothing is drawn yet; 0: everything is drawn
 }
 
 // key is an entry of the legend.
@@ -55,6 +57,7 @@ type names struct{ Width, Height int }
 
 type timeline struct {
 	Name  string
+	Class string    // with the colour of a client
 	Lines []caption // the name, beside the timeline
 	Y     int
 }
@@ -62,7 +65,8 @@ type timeline struct {
 // bar is a part of a timeline: a time in which a client holds the lock, or waits for it.
 type bar struct {
 	X, Y, Width, Height int
-	Past                bool // another client has been granted the lock
+	Past                bool   // another client has been granted the lock
+	Class               string // with the colour of the holder
 }
 
 // caption is a line of text at its position.
@@ -85,6 +89,7 @@ type mark struct {
 	Begins  bool // the label begins at its x, and is not centred there
 	Shows   bool // it is an event of the violation
 	Hatched bool // its label is in an overlap
+	Newest  bool // nothing has happened after it yet
 	Says    string
 }
 
@@ -112,15 +117,17 @@ type format struct {
 	room   int // of a row, in pixels
 	events int
 	grows  bool // more events will come, so that nothing is said yet of the effect of several holders
+	until  int  // number of the event that is the last so far; 0: all have happened
 	scene  bool // for the story: the clients alone, without the time
 	tokens bool // of a scene: it is about fencing tokens
 }
 
-// A report has the whole screen, a picture the column of a page. The report of a lab has more than a hundred drawings.
+// A report has the whole screen, a picture the column of a page. The live page enlarges its drawings, so that a projector shows no small
+// text. The report of a lab has more than a hundred drawings.
 var (
 	inReport = format{room: 1180, events: 80}
 	inPage   = format{room: 860, events: 40}
-	growing  = format{room: 860, events: 40, grows: true}
+	live     = format{room: 830, events: 80}
 	inLab    = format{room: 1180, events: 12}
 )
 
@@ -154,6 +161,9 @@ func paint(events []history.Event, found *history.Violation, f format) *canvas {
 	if len(shown) == 0 {
 		return nil
 	}
+	if f.grows { // a violation is known at the end
+		found, circled, all = nil, nil, 0
+	}
 	c := newCanvas(events, f)
 	c.Left, c.shown = left, circled
 	names := c.addNames(shown)
@@ -175,6 +185,7 @@ func paint(events []history.Event, found *history.Violation, f format) *canvas {
 	if !f.scene {
 		c.addTicks()
 	}
+	c.hideAfter(f.until)
 	c.addKeys(!slices.EqualFunc(real, events, func(a, b history.Event) bool { return a.Token == b.Token }))
 	c.addRows()
 	return c
@@ -352,7 +363,7 @@ func (c *canvas) addTimelines(names []string) {
 	for _, name := range names {
 		y := c.Bottom + timelineHeight/2 + c.further(name, above)
 		c.heights[name] = y
-		t := timeline{Name: name, Y: y}
+		t := timeline{Name: name, Y: y, Class: classOf(name)}
 		for i, line := range lines(name, longName) {
 			t.Lines = append(t.Lines, caption{12, y + 4 + i*lineHeight, line})
 		}
@@ -366,6 +377,15 @@ func (c *canvas) addTimelines(names []string) {
 	for i := range c.Faults {
 		c.Faults[i].Height = c.Bottom
 	}
+}
+
+// classOf is the class of what belongs to the client of a timeline. The live page gives the clients A, B and C their colours; a report has
+// none of these.
+func classOf(timeline string) string {
+	if len(timeline) != 1 {
+		return ""
+	}
+	return "client-" + strings.ToLower(timeline)
 }
 
 // further is the height that the further lines of the labels of a timeline need.
@@ -394,8 +414,32 @@ func (c *canvas) addRows() {
 		row.Moments = only(c.Moments, func(m moment) bool { return within(m.X, 1) })
 		row.Breaks = only(c.Breaks, func(t tick) bool { return within(t.X, 1) })
 		row.Ticks = only(c.Ticks, func(t tick) bool { return within(t.X, 1) })
+		if row.Later > 0 {
+			row.Later = max(row.Later, from)
+		}
 		c.Rows = append(c.Rows, row)
 	}
+}
+
+// hideAfter leaves out what happens after an event; 0: nothing. Its place stays empty, so that a drawing in which more and more happens
+// does not move.
+func (c *canvas) hideAfter(seq int) {
+	if seq == 0 {
+		return
+	}
+	last := c.at(seq)
+	c.Later = last + step*2/3 // behind its sign, and before the next one
+	c.Faults = only(c.Faults, func(b band) bool { return b.X <= last })
+	c.Waits = only(c.Waits, func(b bar) bool { return b.X <= last })
+	c.Bars = only(c.Bars, func(b bar) bool { return b.X <= last })
+	c.Ends = only(c.Ends, func(t caption) bool { return t.X <= last })
+	c.Overlaps = only(c.Overlaps, func(o overlap) bool { return o.X <= last })
+	c.Marks = only(c.Marks, func(m mark) bool { return m.X <= last })
+	if newest := len(c.Marks) - 1; newest >= 0 {
+		c.Marks[newest].Newest = true
+	}
+	c.Breaks = only(c.Breaks, func(t tick) bool { return t.X <= last })
+	c.Ticks = only(c.Ticks, func(t tick) bool { return t.X <= last })
 }
 
 func only[T any](all []T, wanted func(T) bool) (some []T) {

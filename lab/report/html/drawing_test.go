@@ -100,6 +100,33 @@ func TestALongTrialHasFewBars(t *testing.T) {
 	}
 }
 
+// The drawing of a replay has the place of everything from its first event on, and shows what has happened so far. The violation is marked
+// at the end.
+func TestAReplayDoesNotMove(t *testing.T) {
+	events := told("A request a", "A grant a", "B request b", "B grant b", "A write 1", "B write 1", "B release b", "redis final")
+	found := &history.Violation{Events: []int{5, 6}}
+	whole := draw(events, found, live)
+	for n, e := range events[:len(events)-1] {
+		f := live
+		f.grows, f.until = true, e.Seq
+		d := draw(events, found, f)
+		if d.Width != whole.Width || d.Height != whole.Height || len(d.Marks) != n+1 || !d.Marks[n].Newest {
+			t.Errorf("after %d events: %d of %d wide, %d of %d high, %d marks", n+1, d.Width, whole.Width, d.Height, whole.Height, len(d.Marks))
+		}
+		for i, m := range d.Marks {
+			if m.X != whole.Marks[i].X || m.Y != whole.Marks[i].Y || m.Shows {
+				t.Errorf("after %d events the mark %d is %+v", n+1, i, m)
+			}
+		}
+		if d.Later <= d.Marks[n].X || d.Later >= whole.Marks[n+1].X {
+			t.Errorf("after %d events nothing is drawn from %d on", n+1, d.Later)
+		}
+	}
+	if whole.Later != 0 || !whole.Marks[4].Shows {
+		t.Errorf("at the end: %d, %+v", whole.Later, whole.Marks[4])
+	}
+}
+
 // Of a violation by many events few have a circle, and the legend says which.
 func TestCircles(t *testing.T) {
 	var lines []string

@@ -15,7 +15,8 @@ import (
 
 type page struct {
 	Title  string
-	Whole  bool // of a lab, not of one run
+	Whole  bool   // of a lab, not of one run
+	Back   string // the address of the page that leads to this one; empty: there is none
 	Runs   []run
 	Counts []count
 	Errata []run
@@ -65,7 +66,8 @@ type variant struct {
 	Took    time.Duration
 }
 
-func newPage(title string, whole bool, saved ...lab.Saved) page {
+func newPage(title string, f format, saved ...lab.Saved) page {
+	whole := f == inLab
 	p := page{Title: title, Whole: whole, Shapes: shapes}
 	for _, s := range saved {
 		r := run{Saved: s, Open: !whole, Verdict: verdictOf(s.Judgement.Verdict), Measured: s.Record.Measurements(), Curve: curveOf(s)}
@@ -75,7 +77,7 @@ func newPage(title string, whole bool, saved ...lab.Saved) page {
 			v := variant{VariantJudgement: j, Verdict: styled(outcome.Variant(j)), Took: s.Record.TookBy(j.Name), Telling: telling[i]}
 			v.Short = whole && !v.Telling
 			if !v.Short {
-				v.draw(s.Record, whole)
+				v.draw(s.Record, f)
 			}
 			r.Variants = append(r.Variants, v)
 		}
@@ -110,17 +112,13 @@ func telling(variants []lab.VariantJudgement) []bool {
 }
 
 // draw draws the trial that shows most.
-func (v *variant) draw(r lab.Record, whole bool) {
+func (v *variant) draw(r lab.Record, f format) {
 	trial, why := r.Telling(v.VariantJudgement)
 	events := history.Of(r.Events, v.Name, trial)
 	if len(events) == 0 {
 		return
 	}
 	v.Trial = fmt.Sprintf("Trial %d, %s.", trial, why)
-	f := inReport
-	if whole {
-		f = inLab
-	}
 	v.Picture = draw(events, v.Violation, f)
 	v.Bursts = bursts(events)
 	v.Loads = loadsOver(events)

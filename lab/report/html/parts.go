@@ -22,12 +22,20 @@ func Drawing(w io.Writer, events []history.Event, found *history.Violation) erro
 	if len(events) == 0 {
 		return nil
 	}
-	f := inPage
-	if found == nil {
-		f = growing
-	}
+	f := live
+	f.events, f.grows = inPage.events, found == nil
 	v := variant{Picture: draw(events, found, f), Bursts: bursts(events)}
 	return pages.ExecuteTemplate(w, "pictures", v)
+}
+
+// Replay writes the drawing of a trial after its first events. Each later one has its place already, so that nothing moves. The violation
+// is marked after the last event.
+func Replay(w io.Writer, events []history.Event, after int, found *history.Violation) error {
+	f := live
+	if after < len(events) {
+		f.until, f.grows = events[after-1].Seq, true
+	}
+	return pages.ExecuteTemplate(w, "pictures", variant{Picture: draw(events, found, f)})
 }
 
 // Outcome writes the verdict of a run.
@@ -39,7 +47,7 @@ func Outcome(w io.Writer, run lab.Saved) error {
 
 // Verdicts writes what each variant of a run showed, folded apart from the few that say most.
 func Verdicts(w io.Writer, run lab.Saved) error {
-	return pages.ExecuteTemplate(w, "verdicts", newPage("", false, run))
+	return pages.ExecuteTemplate(w, "verdicts", newPage("", live, run))
 }
 
 // Shown writes what a run showed: a sign and a few words.

@@ -25,16 +25,22 @@ import (
 	"locklab/lab/scorecard"
 )
 
-// Run writes the report of one run.
-func Run(w io.Writer, run lab.Saved) error {
-	return write(w, newPage(run.Experiment.ID, false, run))
+// Run writes the report of one run. back is the address of the page that leads to it; empty: there is none.
+func Run(w io.Writer, run lab.Saved, back string) error {
+	f := inReport
+	if back != "" {
+		f = live
+	}
+	p := newPage(run.Experiment.ID, f, run)
+	p.Back = back
+	return write(w, p)
 }
 
 // Lab writes the report of a whole lab into a folder: all verdicts, then each experiment, then where the articles and a run differ. An
 // unexpected verdict comes first. The report links the runs' own reports, which draw more, where they are in the folder. Of a run without
 // its record it has the verdict and that link.
 func Lab(w io.Writer, folder string, runs []lab.Saved) error {
-	p := newPage("The lab", true, worstFirst(runs)...)
+	p := newPage("The lab", inLab, worstFirst(runs)...)
 	for i := range p.Runs {
 		p.Runs[i].Own = ownReport(folder, p.Runs[i].Dir)
 	}
@@ -48,7 +54,7 @@ var toneOf = map[scorecard.State]outcome.Tone{
 
 // Tried writes the scorecard of a program that was tried: violated promises first, with its timelines.
 func Tried(w io.Writer, card *scorecard.Scorecard) error {
-	p := newPage(card.Name, true, card.Runs()...)
+	p := newPage(card.Name, inLab, card.Runs()...)
 	p.Tried, p.Counts = card, nil
 	for i := range p.Runs {
 		of := func(row scorecard.Score) bool { return row.ID == p.Runs[i].Experiment.ID }
@@ -164,7 +170,7 @@ func newest(store string, ended []lab.Saved, c lab.Catalogue) (runs []lab.Saved)
 
 // WriteRun writes the report of a saved run into its folder.
 func WriteRun(run lab.Saved) error {
-	return writePage(run.Dir, func(w io.Writer) error { return Run(w, run) })
+	return writePage(run.Dir, func(w io.Writer) error { return Run(w, run, "") })
 }
 
 func writePage(dir string, write func(io.Writer) error) error {

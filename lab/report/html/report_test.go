@@ -46,7 +46,7 @@ func entry(t *testing.T, id string) lab.Saved {
 func render(t *testing.T, e lab.Saved) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Run(&b, e); err != nil {
+	if err := Run(&b, e, ""); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -149,7 +149,7 @@ func TestAPredictedViolationIsNeverGreen(t *testing.T) {
 		"as predicted": "as-predicted",
 	}
 	for name, write := range map[string]func(io.Writer) error{
-		"a run": func(w io.Writer) error { return Run(w, run) }, "a lab": func(w io.Writer) error { return Lab(w, "", []lab.Saved{run}) },
+		"a run": func(w io.Writer) error { return Run(w, run, "") }, "a lab": func(w io.Writer) error { return Lab(w, "", []lab.Saved{run}) },
 		"the live page": func(w io.Writer) error { return errors.Join(Outcome(w, run), Verdicts(w, run)) },
 	} {
 		var b bytes.Buffer

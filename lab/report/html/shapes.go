@@ -132,10 +132,10 @@ func (c *canvas) addBars(holds []history.Holder) {
 		if asked < from {
 			c.Waits = once(c.Waits, bar{X: asked, Y: y - 3, Width: from - asked, Height: 6})
 		}
-		end := min(to, c.over(h))
-		c.Bars = once(c.Bars, bar{X: from, Y: y - barHalf, Width: max(4, end-from), Height: 2 * barHalf})
+		end, class := min(to, c.over(h)), classOf(h.Timeline)
+		c.Bars = once(c.Bars, bar{X: from, Y: y - barHalf, Width: max(4, end-from), Height: 2 * barHalf, Class: class})
 		if end < to {
-			c.Bars = append(c.Bars, bar{X: end, Y: y - barHalf, Width: to - end, Height: 2 * barHalf, Past: true})
+			c.Bars = append(c.Bars, bar{X: end, Y: y - barHalf, Width: to - end, Height: 2 * barHalf, Past: true, Class: class})
 			c.Ends = append(c.Ends, caption{X: end, Y: y})
 		}
 	}
