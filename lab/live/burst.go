@@ -105,7 +105,7 @@ func (s *Server) askBurst(w http.ResponseWriter, r *http.Request) error {
 	}
 	switch {
 	case err != nil || s.class != nil:
-		return q.respond(w, r, "plan", err)
+		return q.respond(w, r, "go", err)
 	case r.FormValue("guess") == "":
 		return q.respond(w, r, "go", q.begin())
 	}

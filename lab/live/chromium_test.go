@@ -233,7 +233,7 @@ func TestAClassInChromium(t *testing.T) {
 
 	// An instance is killed. The burst that meets it proves nothing, and the class goes on.
 	b.trainer.Open(base+"/ui/burst", projector)
-	b.trainer.Do(chromedp.WaitVisible("#plan"))
+	b.trainer.Do(chromedp.WaitVisible(".question"))
 	leads := trains(t, base)
 	send(t, leads, http.MethodPost, base+"/ui/burst", plan("100", "v1", "v3"), nil)
 	all("/ui/quiz/burst/guess", "guess")

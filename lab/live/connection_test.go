@@ -43,7 +43,8 @@ func connection(b *chrome.Browser) string {
 // count waits until the page counts so many participants.
 func count(b *chrome.Browser, participants string) {
 	b.T.Helper()
-	b.Do(chromedp.WaitVisible(`//*[@id = "class"]//h2[text() = "Participants: ` + participants + `"]`)) // the page may be loaded again meanwhile
+	of := `//*[@id = "class"]//h2[text() = "Participants: ` + participants + `"]`
+	b.Do(chromedp.WaitVisible(of)) // the page may be loaded again meanwhile
 }
 
 var desk = chrome.View{Width: 1280, Scheme: "light"}

@@ -69,7 +69,8 @@ func (x *experiment) run(ctx context.Context, q *quiz) conclusion {
 			violating++
 		}
 	}
-	end := conclusion{result: ran, after: howMany("Now that you have seen it: in how many of the variants did the run show a violation?", violating, len(x.Variants))}
+	const asks = "Now that you have seen it: in how many of the variants did the run show a violation?"
+	end := conclusion{result: ran, after: howMany(asks, violating, len(x.Variants))}
 	if ran.AsExpected {
 		end.right = strconv.Itoa(x.Right)
 	}

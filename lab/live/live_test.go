@@ -249,7 +249,8 @@ func TestASceneWithoutItsServerShowsARecordedRun(t *testing.T) {
 // paused is an experiment whose trial records two events, and then waits.
 func paused(id string, release <-chan struct{}) lab.Experiment {
 	return lab.Experiment{
-		ID: id, Lesson: lab.Lesson{Choices: []string{"(a) One.", "(b) Two."}}, Schedule: lab.Schedule{Trials: 1}, Check: func([]history.Event) []history.Violation { return nil },
+		ID: id, Lesson: lab.Lesson{Choices: []string{"(a) One.", "(b) Two."}},
+		Schedule: lab.Schedule{Trials: 1}, Check: func([]history.Event) []history.Violation { return nil },
 		Variants: []lab.Variant{{Name: "waits", Run: func(ctx context.Context, t *lab.Trial) {
 			t.Record(history.Event{Timeline: "A", Kind: history.Request})
 			t.Record(history.Event{Timeline: "A", Kind: history.Grant, Key: "k", Owner: "a"})
@@ -293,7 +294,8 @@ func TestARunWithoutAJudgementIsTold(t *testing.T) {
 	s, base := serving(t, broken)
 	do(t, http.MethodPost, base+"/ui/quiz/X3-broken/run", nil, nil)
 	looks(t, base, "X3-broken-run").until("X3-broken-run", "inconclusive", "a check that fails")
-	if o := (scene{Scene: story.Scenes[0]}).conclude(lab.Saved{Experiment: broken}, ""); len(o.result.(sceneRan).Variants) > 0 || o.right != "" {
+	o := scene{Scene: story.Scenes[0]}.conclude(lab.Saved{Experiment: broken}, "")
+	if len(o.result.(sceneRan).Variants) > 0 || o.right != "" {
 		t.Errorf("a run without variants: %v", o)
 	}
 	if status, _ := get(t, base+"/ui/"); status != http.StatusOK || s.isBusy("X3-broken-run") {

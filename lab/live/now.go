@@ -84,13 +84,6 @@ func (n *runNow) tell(e lab.Event) {
 	}
 }
 
-// trials is how many are judged.
-func (n *runNow) trials() int {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.over
-}
-
 // foundView is a trial with a violation.
 type foundView struct {
 	Variant   string

@@ -33,7 +33,8 @@ func TestTwoBrowsersDoNotOverwriteEachOther(t *testing.T) {
 	b.Open(base+"/ui/trainer", desk)
 	b.Do(chromedp.SendKeys("input[name=token]", token+kb.Enter), chromedp.WaitVisible(".invite"))
 	b.Open(base+"/ui/burst", desk)
-	b.Do(chromedp.WaitVisible("#plan"), chromedp.SetValue("#users", "44"), chromedp.Click("#version-v0"))
+	b.Do(chromedp.WaitVisible("#another summary"), chromedp.Click("#another summary"))
+	b.Do(chromedp.SetValue("#users", "44"), chromedp.Click("#version-v0"))
 	send(t, other, http.MethodPost, base+"/ui/burst", url.Values{"users": {"100"}, "drivers": {"6"}, "version": {"v0", "v3"}}, nil)
 	testenv.Eventually(t, "what nobody has changed follows", func() bool {
 		return chrome.Ask[string](b, `document.querySelector("#drivers").value`) == "6"
@@ -64,7 +65,8 @@ func TestAnErrorStandsBesideItsField(t *testing.T) {
 	b.Accessible("an error beside its field")
 	b.Do(chromedp.SetValue("#users", "8"), chromedp.SendKeys("[name=guess]", "9"), chromedp.Click("#run-it"))
 	wantText(b, "#wrong-guess", "Guess a number from 0 to 8")
-	if text := chrome.Ask[string](b, `document.querySelector("#wrong-users").textContent + document.querySelector("#connection").textContent`); text != "" {
+	const others = `document.querySelector("#wrong-users").textContent + document.querySelector("#connection").textContent`
+	if text := chrome.Ask[string](b, others); text != "" {
 		t.Errorf("the page still says %q", text)
 	}
 	b.Open(base+"/ui/story/3", desk)

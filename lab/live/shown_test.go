@@ -170,7 +170,8 @@ func TestAParticipantGetsNoExplanationBeforeItIsShown(t *testing.T) {
 			}
 		}
 	}
-	if status, _ := send(t, bob, http.MethodPost, base+"/ui/quiz/scene-3/answer", url.Values{"choice": {"1"}}, nil); status != http.StatusConflict {
+	status, _ := send(t, bob, http.MethodPost, base+"/ui/quiz/scene-3/answer", url.Values{"choice": {"1"}}, nil)
+	if status != http.StatusConflict {
 		t.Error("the new class answers what the old one was asked:", status)
 	}
 }

@@ -46,7 +46,6 @@ func TestARunIsStopped(t *testing.T) {
 	do(t, http.MethodPost, base+"/ui/quiz/X2-second/stop", nil, nil) // nothing runs, and nothing happens
 	do(t, http.MethodPost, base+"/ui/quiz/X2-second/run", nil, nil)
 	second.until("X2-second-run", "Running now: waits")
-
 }
 
 // A run that takes its time to stop says so, and is not asked again.

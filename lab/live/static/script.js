@@ -66,7 +66,8 @@
     const stopped = focus.matches(".stop"); // nor a second press of “Stop” run anything
     const around = [];
     for (let e = focus; old.contains(e); e = e.parentElement) around.push(e);
-    morph(old, fresh);
+    if (old.querySelector("[id], [tabindex], a, button, input, details")) morph(old, fresh);
+    else old.replaceChildren(...fresh.childNodes); // there is nothing to keep, and what only grows must not count as moved
     old.classList.toggle("fresh", !first && !drawn); // its drawing appears in the sequence of its time, once
     old.dispatchEvent(new Event("part", { bubbles: true }));
     for (const box of old.matches(".play") ? old.querySelectorAll(".picture") : []) box.scrollLeft = box.scrollWidth; // to the newest
