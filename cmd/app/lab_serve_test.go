@@ -120,7 +120,7 @@ func TestTheStory(t *testing.T) {
 	testenv.Needs(t, testenv.RedisServer) // scene 6 kills a master
 	base := livePage(t)
 	b := chrome.New(t)
-	b.Open(base+"/ui/", chrome.View{Width: 1280, Height: 720, Scheme: "light"})
+	b.Open(base+"/ui/", chrome.View{Width: 1280, Height: 720, Scheme: "light", Moves: true})
 	for scene := 1; scene <= 7; scene++ {
 		b.Do(chromedp.WaitVisible(fmt.Sprintf(`//h1[contains(., "%d of 7")]`, scene)), chromedp.WaitVisible(".choices button:enabled"))
 		playScene(b, scene, map[bool]string{false: "b"}[scene%2 == 0])
@@ -187,7 +187,6 @@ func TestThePictureOfAScene(t *testing.T) {
 	if picture := os.Getenv("LAB_SCREENSHOT"); picture != "" {
 		chrome.Keep(t, filepath.Dir(picture), filepath.Base(picture), chrome.Value(b, chromedp.CaptureScreenshot()))
 	}
-	b.Still()
 }
 
 // The error names the cause: a port in use, or a store that is not a folder.

@@ -145,7 +145,7 @@ type screens3 struct {
 }
 
 var (
-	projector = chrome.View{Width: 1280, Height: 720, Scheme: "light"}
+	projector = chrome.View{Width: 1280, Height: 720, Scheme: "light", Moves: true}
 	phone     = chrome.View{Width: 390, Height: 780, Scheme: "dark"}
 	laptop    = chrome.View{Width: 1280, Height: 800, Scheme: "dark"}
 )

@@ -27,6 +27,7 @@ import (
 	"locklab/lab/explore"
 	"locklab/lab/live/bench"
 	"locklab/lab/live/class"
+	"locklab/lab/live/stage"
 	"locklab/lab/live/steps"
 	"locklab/lab/live/story"
 	"locklab/lab/report/html"
@@ -101,7 +102,8 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 		if _, err := of.In(cfg.Catalogue); err != nil {
 			return nil, fmt.Errorf("scene %d: %w", i+1, err)
 		}
-		s.addQuiz(sceneName(i), scene{of, i})
+		q := s.addQuiz(sceneName(i), scene{of, i})
+		q.subject.draw(q)
 	}
 	s.addExperiments()
 	s.addBurst()
@@ -159,7 +161,7 @@ func style() string {
 		}
 		all.Write(text)
 	}
-	return all.String()
+	return all.String() + stage.Style()
 }
 
 //go:embed static/script.js

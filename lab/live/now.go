@@ -10,6 +10,7 @@ import (
 	"locklab/lab"
 	"locklab/lab/burst"
 	"locklab/lab/history"
+	"locklab/lab/live/stage"
 	"locklab/lab/report/html"
 )
 
@@ -41,7 +42,7 @@ type runNow struct {
 	trial   int // that runs
 	found   foundView
 
-	tokens   bool          // see [story.Scene]
+	stage    stage.Options // see [story.Scene]
 	variants []lab.Variant // that are listed
 }
 
@@ -107,7 +108,7 @@ type runView struct {
 	Over, All int           // trials
 	Since     time.Duration // it began; 0: it has not begun
 	Takes     time.Duration // about
-	tokens    bool
+	stage     stage.Options
 	variants  []lab.Variant
 }
 
@@ -117,7 +118,7 @@ func (n *runNow) copy() runView {
 	newest := n.steps[max(0, len(n.steps)-mostSteps):]
 	v := runView{
 		Says: n.says, Steps: slices.Clone(newest), Dropped: n.dropped + len(n.steps) - len(newest), Judged: slices.Clone(n.judged),
-		tokens: n.tokens, variants: n.variants, Found: n.found, Over: min(n.over, n.work.Trials), All: n.work.Trials, Takes: n.work.Takes,
+		stage: n.stage, variants: n.variants, Found: n.found, Over: min(n.over, n.work.Trials), All: n.work.Trials, Takes: n.work.Takes,
 	}
 	if !n.began.IsZero() {
 		v.Since = time.Since(n.began)
@@ -130,7 +131,8 @@ func (v runView) Drawing() template.HTML { return drawing(v.Steps) }
 
 // Scene draws the steps as the story shows them.
 func (v runView) Scene() template.HTML {
-	return markup(func(w io.Writer) error { return html.Scene(w, v.Steps, nil, v.tokens) })
+	v.stage.Grows = true
+	return markup(func(w io.Writer) error { return stage.Write(w, v.Steps, nil, v.stage) })
 }
 
 // variantNow is what has become of a variant.

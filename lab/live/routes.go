@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 
+	"locklab/lab/live/stage"
 	"locklab/lab/report/html"
 )
 
@@ -66,7 +67,7 @@ var routes = []route{
 	{"GET /ui/static/experiments.js", visitor, text("text/javascript", experimentsScript)},
 	{"GET /ui/", visitor, nothing},
 	{"GET /ui/static/style.css", visitor, text("text/css", html.Style()+style())},
-	{"GET /ui/static/script.js", visitor, text("text/javascript", script+html.Script())},
+	{"GET /ui/static/script.js", visitor, text("text/javascript", script+stage.Script()+html.Script())},
 }
 
 // shows answers with a page.

@@ -11,7 +11,7 @@ import (
 
 	"locklab/lab"
 	"locklab/lab/live/story"
-	"locklab/lab/report/html"
+	"locklab/lab/report/outcome"
 )
 
 // scene is a scene of the story, which a quiz is about. Its number counts from 0.
@@ -45,7 +45,7 @@ type sceneRan struct {
 
 // ranVariant is what a variant of a scene has shown.
 type ranVariant struct {
-	html.SceneVariant
+	story.Result
 	Drawing, Shown template.HTML
 	Does           string
 }
@@ -63,7 +63,7 @@ func (c scene) run(ctx context.Context, q *quiz) conclusion {
 		}
 		return c.conclude(run, fmt.Sprintf("This run was recorded on %s: %v.", run.Record.Began.Format(time.DateOnly), lacks))
 	}
-	o, now := q.s.cfg.Options, &runNow{tokens: c.Tokens}
+	o, now := q.s.cfg.Options, &runNow{stage: c.Stage}
 	o.Trials = 1
 	r := q.s.runLab(ctx, e, o, now, func() {
 		q.s.board.putMade(runPart(q.name), func() string { return q.s.fragment("scene-runs", now.copy()) })
@@ -76,8 +76,8 @@ func (c scene) run(ctx context.Context, q *quiz) conclusion {
 
 func (c scene) conclude(run lab.Saved, recorded string) conclusion {
 	ran := sceneRan{Judgement: run.Judgement, Recorded: recorded}
-	for _, v := range html.SceneVariants(run, c.Tokens) {
-		ran.Variants = append(ran.Variants, ranVariant{v, markup(v.Draw), shown(v.Outcome()), cmp.Or(c.Called[v.Name], v.Name)})
+	for _, v := range c.Results(run) {
+		ran.Variants = append(ran.Variants, ranVariant{v, markup(v.Draw), shown(outcomeOf(v)), cmp.Or(c.Called[v.Name], v.Name)})
 	}
 	o := conclusion{result: ran, after: afterwards{Text: "Now that you have seen it: what was lost?", Choices: c.After[:], Right: c.Lost}}
 	if run.Judgement.Verdict == lab.AsExpected {
@@ -86,10 +86,22 @@ func (c scene) conclude(run lab.Saved, recorded string) conclusion {
 	return o
 }
 
-// draw shows the drawings of the newest run.
+// outcomeOf is what a variant showed. The story has predicted it, and does not say so each time.
+func outcomeOf(r story.Result) outcome.Outcome {
+	if r.Trials == 0 {
+		return outcome.Whole(r.Verdict)
+	}
+	o := outcome.Of(r.Seen(), r.Violation != nil, r.Verdict)
+	if r.Verdict == lab.AsExpected {
+		o.Words = r.Seen()
+	}
+	return o
+}
+
+// draw shows the drawings of the newest run, or who is there before the first one.
 func (c scene) draw(q *quiz) {
 	if q.ran == nil {
-		q.s.board.put(runPart(q.name), "")
+		q.s.board.put(runPart(q.name), string(markup(c.Still)))
 		return
 	}
 	shown := map[string]any{"Variants": q.ran.result.(sceneRan).Variants, "Hidden": q.s.ask(q.question, viewer{}).Hidden()}

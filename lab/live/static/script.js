@@ -28,8 +28,8 @@
     return next;
   };
 
-  // What a person has changed is never replaced: the value of a field, and whether something is open. Nor is a part in another part, and
-  // what the script says beside a form.
+  // What a person has changed is never replaced: the value of a field, and whether something is open. Nor is a part in another part, what
+  // the script says beside a form, and a drawing that plays the same steps.
   const kept = new Set(["open", "tabindex"]);
   const isChanged = (field) =>
     field.matches("[type=checkbox], [type=radio]") ? field.checked !== field.defaultChecked : field.matches("input") && field.value !== field.defaultValue;
@@ -38,7 +38,7 @@
       if (old.nodeValue !== next.nodeValue) old.nodeValue = next.nodeValue;
       return;
     }
-    if (parts.includes(old.id) || old.matches(".wrong-field")) return;
+    if (parts.includes(old.id) || old.matches(".wrong-field") || (old.dataset.steps && old.dataset.steps === next.dataset.steps)) return;
     const typed = isChanged(old);
     for (const { name } of [...old.attributes]) if (!kept.has(name) && !next.hasAttribute(name)) old.removeAttribute(name);
     for (const { name, value } of next.attributes) if (!kept.has(name) && old.getAttribute(name) !== value) old.setAttribute(name, value);
@@ -61,14 +61,12 @@
     const fresh = old.cloneNode(false);
     fresh.innerHTML = html; // as the browser spells it
     if (first && fresh.innerHTML === old.innerHTML) return;
-    const drawn = old.querySelector(".view") !== null;
     const focus = document.activeElement;
     const stopped = focus.matches(".stop"); // nor a second press of “Stop” run anything
     const around = [];
     for (let e = focus; old.contains(e); e = e.parentElement) around.push(e);
     if (old.querySelector("[id], [tabindex], a, button, input, details")) morph(old, fresh);
     else old.replaceChildren(...fresh.childNodes); // there is nothing to keep, and what only grows must not count as moved
-    old.classList.toggle("fresh", !first && !drawn); // its drawing appears in the sequence of its time, once
     old.dispatchEvent(new Event("part", { bubbles: true }));
     for (const box of old.matches(".play") ? old.querySelectorAll(".picture") : []) box.scrollLeft = box.scrollWidth; // to the newest
     if (around.length === 0 || (focus.isConnected && !focus.disabled && !focus.closest("fieldset:disabled"))) return;
@@ -167,12 +165,6 @@
     event.preventDefault();
     button.click();
   });
-
-  document.addEventListener("change", (event) => {
-    if (event.target.name === "view") event.target.closest(".fresh")?.classList.remove("fresh"); // so that two variants can be compared
-  });
-
-  document.addEventListener("animationend", (event) => event.target.closest(".fresh")?.classList.remove("fresh"));
 
   // A form is sent without loading the page again: what changes arrives as an event. Two are sent one after the other.
   let sent = Promise.resolve();

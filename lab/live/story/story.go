@@ -8,6 +8,7 @@ import (
 
 	"locklab/lab"
 	"locklab/lab/claims/services"
+	"locklab/lab/live/stage"
 )
 
 // Scene is a situation of the articles, a question, a run, and what it shows.
@@ -19,8 +20,9 @@ type Scene struct {
 	Experiment string
 	Variants   []string          // of the experiment that run, the control first
 	Called     map[string]string // what the variants do, for people; without an entry a name says it
+	Renewed    string            // the variant whose holder renews its lease
 	Own        []lab.Variant     // that run instead, where those of the experiment have too many requests to be drawn
-	Tokens     bool              // the drawing has the fencing token of each grant
+	Stage      stage.Options     // what its drawing has
 	Ends       string            // one sentence
 	After      [3]string         // what was lost? a class is asked after the run
 	Lost       int               // number of the right one
@@ -37,8 +39,11 @@ func (s Scene) Right() int {
 	return slices.IndexFunc(s.Choices, func(of Choice) bool { return of.Wrong == "" })
 }
 
-// visitors open the page at the same moment: few enough for a drawing that shows each.
-const visitors = 20
+// Visitors open the page at the same moment: few enough for a drawing that shows each.
+const Visitors = 20
+
+// two are the clients of most scenes.
+var two = []string{"A", "B"}
 
 // Scenes are the scenes in their sequence. Each is an experiment of the lab, with one trial of some of its variants.
 var Scenes = []Scene{
@@ -52,9 +57,10 @@ var Scenes = []Scene{
 			{"19: two requests rarely meet.", "Most requests read the counter before another request has written it."},
 			{"Clearly fewer than 20.", ""},
 		},
+		Stage:      stage.Options{Copies: 2, Views: Visitors},
 		Experiment: "P1", Own: []lab.Variant{
-			{Name: "one request at a time", Run: services.PageViews(services.Service{Version: "v1", Users: visitors, Sequential: true})},
-			{Name: "20 simultaneously", Expect: lab.Sometimes, Run: services.PageViews(services.Service{Version: "v1", Users: visitors})},
+			{Name: "one request at a time", Run: services.PageViews(services.Service{Version: "v1", Users: Visitors, Sequential: true})},
+			{Name: "20 simultaneously", Expect: lab.Sometimes, Run: services.PageViews(services.Service{Version: "v1", Users: Visitors})},
 		},
 		Ends: "Two requests that read the same number write the same number, so one of the two views is lost.",
 		After: [3]string{
@@ -73,9 +79,10 @@ var Scenes = []Scene{
 			{"Yes, the two copies together still lose some.", ""},
 			{"Only when the machine is slow.", "Two copies write simultaneously on each machine; speed changes how often."},
 		},
+		Stage:      stage.Options{Copies: 2, Views: Visitors, Mutex: true},
 		Experiment: "P2", Own: []lab.Variant{
-			{Name: "one copy", Run: services.PageViews(services.Service{Version: "v2", Users: visitors, Instances: 1})},
-			{Name: "two copies", Expect: lab.Sometimes, Run: services.PageViews(services.Service{Version: "v2", Users: visitors})},
+			{Name: "one copy", Run: services.PageViews(services.Service{Version: "v2", Users: Visitors, Instances: 1})},
+			{Name: "two copies", Expect: lab.Sometimes, Run: services.PageViews(services.Service{Version: "v2", Users: Visitors})},
 		},
 		Ends: "A mutex works only inside its own process, so a lock for two processes must be outside of both.",
 		After: [3]string{
@@ -95,6 +102,7 @@ var Scenes = []Scene{
 			{"When its connection ends.", "Redis does not know that a key belongs to a connection."},
 			{"After 30 seconds.", "Nobody told Redis a time: SETNX sets no expiry."},
 		},
+		Stage:      stage.Options{Clients: two},
 		Experiment: "L01", Variants: []string{"with an expiry", "SETNX alone"},
 		Called: map[string]string{"SETNX alone": "without an expiry"},
 		Ends:   "A lock needs an expiry, because its holder can die.",
@@ -115,6 +123,7 @@ var Scenes = []Scene{
 			{"Its own, a second time.", "Its own lock has ended. The key now has the lock of B."},
 			{"B's, and C can get the lock while B works.", ""},
 		},
+		Stage:      stage.Options{Clients: []string{"A", "B", "C"}},
 		Experiment: "L03", Variants: []string{"script", "DEL"},
 		Called: map[string]string{"script": "a script that compares the owner"},
 		Ends:   "A release must check, in one step with the deletion, that the lock still belongs to its client.",
@@ -134,6 +143,7 @@ var Scenes = []Scene{
 			{"B gets the lock, and one of the two updates is lost.", ""},
 			{"A's write is refused by Redis.", "A writes the counter, and Redis does not look at the lock when it writes a counter."},
 		},
+		Stage: stage.Options{Clients: two}, Renewed: "long work, renewed",
 		Experiment: "L05", Variants: []string{"short work", "long work", "long work, renewed"},
 		Ends: "A holder that works must renew its lease, and then keeps the lock for as long as it can renew.",
 		After: [3]string{
@@ -153,6 +163,7 @@ var Scenes = []Scene{
 			{"Yes, until A's lease is over.", "The new master has neither the key nor its lease."},
 			{"No: the new master does not know the lock.", ""},
 		},
+		Stage:      stage.Options{Clients: two, Replica: true},
 		Experiment: "F01", Variants: []string{"no kill", "replication cut, lock taken, killed"},
 		Called: map[string]string{"no kill": "the master lives", "replication cut, lock taken, killed": "the master dies"},
 		Ends:   "Redis answers before it replicates, so a failover can lose the lock, and then two clients hold it.",
@@ -174,8 +185,9 @@ var Scenes = []Scene{
 			{"No. The counter itself must refuse it.", ""},
 			{"Yes, if A asks whether it still has the lock.", "A can be paused between the answer and the write."},
 		},
-		Experiment: "L11", Variants: []string{"no pause", "paused", "paused, token checked"}, Tokens: true,
-		Ends: "No lock can prevent a late write, but the counter can: it refuses a write whose token is smaller than one that it has seen.",
+		Experiment: "L11", Variants: []string{"no pause", "paused", "paused, token checked"},
+		Stage: stage.Options{Clients: two, Tokens: true},
+		Ends:  "No lock can prevent a late write, but the counter can: it refuses a write whose token is smaller than one that it has seen.",
 		After: [3]string{
 			"An update, with and without the check of the token.",
 			"An update without the check, and nothing with it.",

@@ -29,7 +29,6 @@ type drawing struct {
 	Faults              []band
 	Waits, Bars         []bar
 	Ends                []caption // of locks: there another client is granted it
-	Moments             []moment  // of a scene
 	Overlaps            []overlap
 	Marks               []mark
 	Ticks               []tick
@@ -39,8 +38,8 @@ type drawing struct {
 	Left                string // what is not drawn
 	Circled             string // which events of the violation are marked, where they are many
 	Bottom              int    // of the timelines
-	Y                   int    // of a row, in a picture
 	Still               bool   // it is a picture: no event of it can be pointed at
+	Y                   int    // of a row, in a picture
 	Later               int    // x from which on nothing is drawn yet; 0: everything is drawn
 }
 
@@ -101,8 +100,7 @@ type tick struct {
 type canvas struct {
 	*drawing
 	format
-	begins  []int    // x of the rows
-	clients []string // of a scene: only these have timelines
+	begins  []int // x of the rows
 	holds   []history.Holder
 	shown   []int // numbers of the events that show the violation
 	columns []column
@@ -118,8 +116,6 @@ type format struct {
 	events int
 	grows  bool // more events will come, so that nothing is said yet of the effect of several holders
 	until  int  // number of the event that is the last so far; 0: all have happened
-	scene  bool // for the story: the clients alone, without the time
-	tokens bool // of a scene: it is about fencing tokens
 }
 
 // A report has the whole screen, a picture the column of a page. The live page enlarges its drawings, so that a projector shows no small
@@ -140,7 +136,7 @@ func draw(events []history.Event, found *history.Violation, f format) *drawing {
 }
 
 func newCanvas(events []history.Event, f format) *canvas {
-	c := &canvas{drawing: &drawing{Still: f.scene}, format: f, heights: make(map[string]int), grants: make(map[int]bool)}
+	c := &canvas{drawing: new(drawing), format: f, heights: make(map[string]int), grants: make(map[int]bool)}
 	for _, e := range events {
 		c.grants[e.Seq] = e.Kind == history.Grant
 	}
@@ -153,9 +149,6 @@ func paint(events []history.Event, found *history.Violation, f format) *canvas {
 	real := events
 	events = history.Relative(events)
 	timed := slices.DeleteFunc(slices.Clone(events), measure)
-	if f.scene {
-		timed = essential(timed, found, f.tokens)
-	}
 	circled, all := circles(timed, found)
 	shown, left := thin(timed, circled, f.events)
 	if len(shown) == 0 {
@@ -169,9 +162,6 @@ func paint(events []history.Event, found *history.Violation, f format) *canvas {
 	names := c.addNames(shown)
 	c.columns, c.begins, c.Width = layout(shown, c.room)
 	c.addFaults(events)
-	if f.scene {
-		c.addMoments()
-	}
 	c.taken = len(c.rows)
 	c.holds = history.Holders(events)
 	overlaps := c.overlaps(c.holds, found)
@@ -182,9 +172,7 @@ func paint(events []history.Event, found *history.Violation, f format) *canvas {
 	if len(circled) < all {
 		c.Circled = fmt.Sprintf(": the first %d and the last %d of %d events are marked", mostCircles/2, mostCircles/2, all)
 	}
-	if !f.scene {
-		c.addTicks()
-	}
+	c.addTicks()
 	c.hideAfter(f.until)
 	c.addKeys(!slices.EqualFunc(real, events, func(a, b history.Event) bool { return a.Token == b.Token }))
 	c.addRows()
@@ -194,10 +182,6 @@ func paint(events []history.Event, found *history.Violation, f format) *canvas {
 // addNames makes room for the names of the timelines, and returns them.
 func (c *canvas) addNames(shown []history.Event) (names []string) {
 	names = timelines(shown)
-	if c.scene {
-		c.clients = actors(shown)
-		names = c.clients
-	}
 	for _, name := range names {
 		c.Names.Width = max(c.Names.Width, widest(lines(name, longName))*9/letter+24)
 	}
@@ -316,10 +300,6 @@ func (c *canvas) addKeys(shortTokens bool) {
 	add(len(c.Bars) > 0, key{Class: "hold", Text: "holds the lock"})
 	add(len(c.Ends) > 0, key{Class: "hold past", Text: "works on: its lease is over, or another client has the lock"})
 	add(len(c.Waits) > 0, key{Class: "wait", Text: "waits for it"})
-	if c.scene { // everything else has a label
-		add(len(c.shown) > 0, key{Class: "shows", Text: "shows the violation"})
-		return
-	}
 	add(slices.ContainsFunc(c.Overlaps, harm), key{Class: "overlap", Text: "several holders, with an effect"})
 	text := "several holders, without an effect"
 	if c.grows {
@@ -370,9 +350,7 @@ func (c *canvas) addTimelines(names []string) {
 		c.Timelines = append(c.Timelines, t)
 		c.Bottom = y + timelineHeight/2 + c.further(name, below)
 	}
-	if c.Height = c.Bottom; !c.scene {
-		c.Height += axisRoom
-	}
+	c.Height = c.Bottom + axisRoom
 	c.Names.Height = c.Height
 	for i := range c.Faults {
 		c.Faults[i].Height = c.Bottom
@@ -411,7 +389,6 @@ func (c *canvas) addRows() {
 		row.Ends = only(c.Ends, func(t caption) bool { return within(t.X, 1) })
 		row.Overlaps = only(c.Overlaps, func(o overlap) bool { return within(o.X, o.Width) })
 		row.Marks = only(c.Marks, func(m mark) bool { return within(m.X, 1) })
-		row.Moments = only(c.Moments, func(m moment) bool { return within(m.X, 1) })
 		row.Breaks = only(c.Breaks, func(t tick) bool { return within(t.X, 1) })
 		row.Ticks = only(c.Ticks, func(t tick) bool { return within(t.X, 1) })
 		if row.Later > 0 {

@@ -43,7 +43,7 @@ func (c *canvas) overlaps(holds []history.Holder, found *history.Violation) (all
 		if o.Text = fmt.Sprintf("%d holders", most); most > 2 { // not all of them during all of it
 			o.Text = "up to " + o.Text
 		}
-		if !o.Harm && !c.grows && !c.scene {
+		if !o.Harm && !c.grows {
 			o.Text += ", without an effect"
 		}
 		o.Label = c.heading(o.X, []string{o.Text})

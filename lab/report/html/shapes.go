@@ -51,13 +51,11 @@ func shapeOf(kind history.Kind) shape {
 
 // refusal is the text beside what the resource refused.
 func refusal(e history.Event) string {
-	switch {
-	case e.Name == history.RefusedRead:
+	switch e.Name {
+	case history.RefusedRead:
 		return "read refused"
-	case e.Name == history.RefusedAll:
+	case history.RefusedAll:
 		return "refused"
-	case e.Text != "": // of a scene
-		return e.Text
 	}
 	return fmt.Sprintf("write %d refused", e.Value)
 }
@@ -74,17 +72,11 @@ func label(e history.Event) (text string, row int) {
 	case history.Win:
 		return "wins", above
 	case history.Grant:
-		if e.Text != "" { // of a scene
-			return e.Text, inside
-		}
 		if e.Token > 0 {
 			return fmt.Sprintf("token %d", e.Token), inside
 		}
 		return "holds", inside
 	case history.Release:
-		if e.Text != "" { // what it sent
-			return "releases: " + e.Text, below
-		}
 		return "releases", below
 	case history.Request:
 		return "requests", below

@@ -164,6 +164,7 @@ type View struct {
 	Width  int64
 	Height int64  // 0: 800
 	Scheme string // light or dark
+	Moves  bool   // its user likes motion
 }
 
 // Open loads a page on a screen.
@@ -171,11 +172,12 @@ func (b *Browser) Open(url string, v View) {
 	b.T.Helper()
 	b.Forget()
 	b.Do(chromedp.EmulateViewport(v.Width, cmp.Or(v.Height, 800)))
+	motion := map[bool]string{true: "no-preference", false: "reduce"}[v.Moves]
 	Call(
 		b,
 		emulation.SetEmulatedMedia,
 		emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
-			{Name: "prefers-color-scheme", Value: v.Scheme}, {Name: "prefers-reduced-motion", Value: "reduce"},
+			{Name: "prefers-color-scheme", Value: v.Scheme}, {Name: "prefers-reduced-motion", Value: motion},
 		}},
 	)
 	b.Do(chromedp.Navigate(url))

@@ -1,0 +1,170 @@
+package live
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"locklab/lab"
+	"locklab/lab/live/story"
+	"locklab/lab/testenv"
+	"locklab/lab/testenv/chrome"
+)
+
+// fewSteps is how many a person can follow. The views of a burst need one for each number.
+const fewSteps, burstSteps = 12, story.Visitors + 1
+
+// Each scene really runs, and its drawing has a few steps. The variant that the scene is about shows its violation in one of them, and the
+// control in none.
+func TestEachSceneIsAFewSteps(t *testing.T) {
+	t.Parallel()
+	cfg := config(t.TempDir())
+	for i, scene := range story.Scenes {
+		run, is := scene.Recorded(cfg.Catalogue)
+		if e, err := scene.In(cfg.Catalogue); err != nil {
+			t.Fatal(err)
+		} else if !is {
+			o := lab.Options{Trials: 1, Seed: 1, App: []string{app.Of(t), "serve"}}
+			testenv.Eventually(t, "the run shows what the scene is about", func() bool {
+				run = lab.Run(t.Context(), e, o).Saved
+				return run.Judgement.Verdict == lab.AsExpected
+			})
+		}
+		most := fewSteps
+		if i < 2 {
+			most = burstSteps
+		}
+		for _, r := range scene.Results(run) {
+			steps, bad := r.Steps(), 0
+			for _, s := range steps {
+				if s.Bad {
+					bad++
+				}
+			}
+			if len(steps) < 3 || len(steps) > most || bad > 0 != (r.Violation != nil) {
+				t.Errorf("scene %d, %s: %d steps, of which %d show a violation, and it has %v", i+1, r.Name, len(steps), bad, r.Violation)
+			}
+		}
+	}
+}
+
+// misdrawn lists texts of the drawing that is seen which overlap, stand outside the window, or are smaller than so many pixels.
+const misdrawn = `((least) => {
+	const seen = (e) => e.textContent.trim() && e.checkVisibility() && !e.closest(".message");
+	const all = [...document.querySelectorAll("lock-stage")].filter((s) => s.checkVisibility())
+		.flatMap((s) => [...s.querySelectorAll("svg text")]).filter(seen)
+		.map((e) => ({ e, text: e.textContent, box: e.getBoundingClientRect() }));
+	const wrong = [];
+	for (const [i, a] of all.entries()) {
+		const size = parseFloat(getComputedStyle(a.e).fontSize) * a.e.getScreenCTM().a;
+		if (size < least - 0.01) wrong.push(a.text + " has " + size.toFixed(1) + " px");
+		if (a.box.left < 0 || a.box.right > innerWidth) wrong.push(a.text + " is outside");
+		for (const b of all.slice(i + 1)) {
+			if (Math.min(a.box.right, b.box.right) - Math.max(a.box.left, b.box.left) > 1 &&
+				Math.min(a.box.bottom, b.box.bottom) - Math.max(a.box.top, b.box.top) > 4) wrong.push(a.text + " overlaps " + b.text);
+		}
+	}
+	return all.length ? wrong.join("; ") : "no text is seen";
+})`
+
+const (
+	animations = `document.getAnimations().filter((a) => a.effect.target.closest("lock-stage")).length`
+	toStep     = `((n, r) => { r.value = n; return r.dispatchEvent(new Event("input")) })(%d, document.querySelector("lock-stage input"))`
+	frames     = `new Promise((then) => requestAnimationFrame(() => requestAnimationFrame(() => then(` +
+		`document.getAnimations().map((a) => a.playState + a.currentTime).join()))))`
+)
+
+// playedScenes is a live page whose scenes have run.
+func playedScenes(t *testing.T, scenes ...int) (base string) {
+	t.Helper()
+	cfg := config(t.TempDir())
+	cfg.Options.App = []string{app.Of(t), "serve"}
+	s, base := serve(t, cfg)
+	for _, scene := range scenes {
+		do(t, http.MethodPost, fmt.Sprintf("%s/ui/quiz/scene-%d/guess", base, scene), url.Values{"choice": {"0"}}, nil)
+		testenv.Eventually(t, fmt.Sprintf("scene %d has run", scene), func() bool { return !s.isBusy(runPart(sceneName(scene-1))) })
+	}
+	return base
+}
+
+// The drawing of a scene plays by itself, pauses with the space bar, and goes to any step.
+func TestTheDrawingPlays(t *testing.T) {
+	testenv.Check(t, testenv.Page)
+	t.Parallel()
+	base := playedScenes(t)
+	b := chrome.New(t)
+	b.Open(base+"/ui/story/4", projector)
+	b.Do(chromedp.WaitVisible("lock-stage svg.tall"), chromedp.KeyEvent("c"), chromedp.WaitVisible(".view:nth-of-type(1) lock-stage"))
+	testenv.Eventually(t, "messages travel", func() bool { return chrome.Ask[int](b, animations) > 0 })
+	b.Do(chromedp.KeyEvent(" "))
+	at := chrome.Value(b, chromedp.Evaluate[string](frames, chromedp.EvalAwaitPromise))
+	later := chrome.Value(b, chromedp.Evaluate[string](frames, chromedp.EvalAwaitPromise))
+	if later != at || !strings.Contains(at, "paused") || strings.Contains(at, "running") {
+		t.Errorf("a drawing that is paused goes on from %s to %s", at, later)
+	}
+	b.Do(chromedp.KeyEvent(" "))
+	testenv.Eventually(t, "it goes on", func() bool {
+		return chrome.Value(b, chromedp.Evaluate[string](frames, chromedp.EvalAwaitPromise)) != at
+	})
+	for _, n := range []int{3, 0, 9} {
+		chrome.Ask[bool](b, fmt.Sprintf(toStep, n))
+		shows := chrome.Ask[string](b, `document.querySelector("lock-stage .what").textContent`)
+		want := chrome.Ask[string](b, fmt.Sprintf(`document.querySelectorAll("lock-stage .told li")[%d]?.firstChild.data.trim() ?? "none"`, n-1))
+		if n > 0 && shows != want || chrome.Ask[int](b, animations) > 0 {
+			t.Errorf("step %d shows %q in place of %q", n, shows, want)
+		}
+	}
+	b.Do(chromedp.Click(".view:nth-of-type(1) .back"))
+	if got := chrome.Ask[string](b, `document.querySelector("lock-stage input").value`); got != "8" {
+		t.Errorf("a step back from 9 is %s", got)
+	}
+	b.Do(chromedp.Click(".view:nth-of-type(2) label"))
+	testenv.Eventually(t, "the other variant plays", func() bool {
+		return chrome.Ask[bool](b, `document.querySelectorAll("lock-stage")[1].plays && !document.querySelectorAll("lock-stage")[0].plays`)
+	})
+	b.Open(base+"/ui/story/4", chrome.View{Width: 1280, Height: 720, Scheme: "light"})
+	b.Do(chromedp.WaitVisible(".view:nth-of-type(1) .told"))
+	if n := chrome.Ask[int](b, animations); n > 0 {
+		t.Errorf("%d animations disturb a person who wants none", n)
+	}
+}
+
+// No text of a drawing overlaps another one, before the run and at each step, on a projector and on a phone, and all can be read. On the
+// projector the drawing has more than half of the height, also where a line says that the run was recorded (scene 6).
+func TestTheDrawingCanBeRead(t *testing.T) {
+	testenv.Check(t, testenv.Page)
+	t.Parallel()
+	scenes := []int{1, 2, 3, 4, 6, 7}
+	base := playedScenes(t, scenes...)
+	b := chrome.New(t)
+	for screen, least := range map[chrome.View]int{projector: 16, {Width: 390, Height: 780, Scheme: "dark", Moves: true}: 13} {
+		wanted := func(where string) {
+			t.Helper()
+			if wrong := chrome.Ask[string](b, fmt.Sprintf("%s(%d)", misdrawn, least)); wrong != "" {
+				t.Errorf("%s at %d pixels: %s", where, screen.Width, wrong)
+			}
+		}
+		b.Open(base+"/ui/story/5", screen)
+		b.Do(chromedp.WaitVisible("lock-stage.waits"))
+		wanted("before the run")
+		for _, scene := range scenes {
+			b.Open(fmt.Sprintf("%s/ui/story/%d", base, scene), screen)
+			b.Do(chromedp.WaitVisible(".view:nth-of-type(1) input[type=range]"))
+			steps := chrome.Ask[int](b, `Number(document.querySelector("lock-stage input").max)`)
+			for n := range steps + 1 {
+				chrome.Ask[bool](b, fmt.Sprintf(toStep, n))
+				wanted(fmt.Sprintf("scene %d, step %d", scene, n))
+			}
+			b.Shoot(fmt.Sprintf("played-%d-%d", scene, screen.Width))
+			const high = `((s) => (s.querySelector("svg.wide").getBoundingClientRect().bottom - s.getBoundingClientRect().top) / innerHeight)` +
+				`(document.querySelector("lock-stage"))`
+			if part := chrome.Ask[float64](b, high); screen == projector && part < map[bool]float64{true: 0.5, false: 0.55}[scene == 6] {
+				t.Errorf("scene %d: the drawing has %.2f of the height", scene, part)
+			}
+		}
+	}
+}
