@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -79,9 +80,13 @@ func wantSoon(t *testing.T, stalls *testenv.Stalls, what string, took []time.Dur
 // classmate is a participant or the trainer.
 type classmate struct {
 	*http.Client
-	t    *testing.T
-	base string
+	t       *testing.T
+	base    string
+	network string // from which it comes, as a proxy says it: joins are limited by network
 }
+
+// networks counts them.
+var networks atomic.Int32
 
 func newClassmate(t *testing.T, base, door string, form url.Values) classmate {
 	t.Helper()
@@ -89,7 +94,7 @@ func newClassmate(t *testing.T, base, door string, form url.Values) classmate {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := classmate{&http.Client{Jar: jar}, t, base}
+	c := classmate{&http.Client{Jar: jar}, t, base, fmt.Sprintf("2001:db8:0:%x::1", networks.Add(1))}
 	c.post(door, form)
 	return c
 }
@@ -103,6 +108,7 @@ func (c classmate) post(path string, form url.Values) time.Duration {
 	}
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	request.Header.Set("Accept", "text/event-stream")
+	request.Header.Set("X-Forwarded-For", c.network)
 	began := time.Now()
 	answer, err := c.Do(request)
 	took := time.Since(began)

@@ -2,6 +2,7 @@ package live
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -46,6 +47,7 @@ func (s *Server) addBurst() {
 	q := s.addQuiz(burstName, s.bursts)
 	q.number, q.question = 1, burstName+"-1"
 	q.next()
+	s.bursts.recall(q)
 	s.bursts.draw(q)
 }
 
@@ -156,7 +158,22 @@ func (b *bursts) choose(q *quiz, p burst.Plan) error {
 	}
 	b.plan = p
 	b.s.questions.Reopen(q.question)
+	b.describe(q)
 	return nil
+}
+
+// describe notes what the guesses are about, for a program that starts anew.
+func (b *bursts) describe(q *quiz) {
+	plan, _ := json.Marshal(b.plan) // it has only numbers and names
+	b.s.questions.Describe(q.question, string(plan))
+}
+
+// recall is the plan that the guesses of a kept class are about.
+func (b *bursts) recall(q *quiz) {
+	var plan burst.Plan
+	if json.Unmarshal([]byte(b.s.questions.Of(q.question, "").About), &plan) == nil && plan.Validate() == nil {
+		b.plan, b.shown = plan, newBurstNow(plan)
+	}
 }
 
 // run sends the bursts of the present plan.

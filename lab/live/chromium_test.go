@@ -168,7 +168,7 @@ func TestAClassInChromium(t *testing.T) {
 	wantCode(t, b.trainer, "http://lab.example:8070/ui/join")
 	join := func(of *chrome.Browser, v chrome.View, name string) {
 		of.Open(base+"/ui/join", v)
-		of.Do(chromedp.SendKeys("input[name=name]", name+kb.Enter), chromedp.WaitVisible(".board .you"))
+		of.Do(chromedp.SendKeys("input[name=name]", name+kb.Enter), chromedp.WaitVisible(".lobby .you"))
 	}
 	join(b.phone, phone, "Ana")
 	join(b.laptop, laptop, "Ben")
@@ -184,7 +184,7 @@ func TestAClassInChromium(t *testing.T) {
 			}
 		}
 	}
-	b.trainer.Do(chromedp.WaitVisible(`//h2[text() = "Participants: 60"]`))
+	b.trainer.Do(chromedp.WaitVisible(`//h2/span[text() = "60"]`))
 	b.trainer.Shoot("class-1280")
 	b.trainer.Open(base+"/ui/story/1", projector)
 	b.follow(sceneName(0))
@@ -251,7 +251,7 @@ func TestAClassInChromium(t *testing.T) {
 		looksAs(t, late, base, part).until(part, `class="answer`)
 	}
 	b.phone.Open(base+"/ui/class", phone)
-	if line := chrome.Ask[string](b.phone, `document.querySelector(".board .you").textContent`); !strings.HasSuffix(line, "8") {
+	if line := chrome.Ask[string](b.phone, `document.querySelector(".rank").textContent`); !strings.HasSuffix(line, "of 8.") {
 		t.Errorf("Ana has guessed four times and answered four times, and the board says %q", line)
 	}
 	for _, of := range []*chrome.Browser{b.trainer, b.phone, b.laptop} {

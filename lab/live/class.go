@@ -9,8 +9,11 @@ import (
 	"html/template"
 	"net"
 	"net/http"
+	"net/netip"
+	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
-	"sync"
 
 	qr "github.com/piglig/go-qr"
 
@@ -26,25 +29,31 @@ type Class struct {
 type viewer struct {
 	class.Person // without an ID it has no name, or there is no class
 	Role         role
+	MustSignIn   bool   // it was the trainer's, and is no longer
 	Origin       string // at which it reaches the page
 }
 
 // Trains reports whether it is the trainer's.
 func (v viewer) Trains() bool { return v.Role == trainer }
 
-// classroom has the participants, and the browsers of the trainer.
+// classFile is where the class is kept, in the folder of the saved runs.
+const classFile = "class.json"
+
+// classroom is the class, and how one joins it.
 type classroom struct {
 	Class
-	*class.People
+	*class.File
 	JoinURL string        // where one joins
 	Code    template.HTML // QR code of it
-
-	mu       sync.Mutex
-	trainers map[string]bool // by the value of the cookie
 }
 
-func newClassroom(of Class, origin string) (*classroom, error) {
-	c := &classroom{Class: of, JoinURL: origin + "/ui/join", People: class.NewPeople(), trainers: make(map[string]bool)}
+// openClassroom returns the class that is kept in the folder of the saved runs, or a new one.
+func openClassroom(cfg Config) (*classroom, error) {
+	file, err := class.Open(filepath.Join(cfg.Store, classFile))
+	if err != nil {
+		return nil, err
+	}
+	c := &classroom{Class: *cfg.Class, File: file, JoinURL: cfg.Address + "/ui/join"}
 	code, err := qr.EncodeText(c.JoinURL, qr.Medium)
 	if err == nil {
 		var svg bytes.Buffer
@@ -62,6 +71,10 @@ const quietZone = 4
 
 // Typed is the address at which one joins, as short as one can type it.
 func (c *classroom) Typed() string { return strings.TrimPrefix(c.JoinURL, "http://") }
+
+// Host and Path are its two halves: a line may end between them.
+func (c *classroom) Host() string { return strings.TrimSuffix(c.Typed(), c.Path()) }
+func (c *classroom) Path() string { return "/ui/join" }
 
 // The cookies of a class. Browsers send those of a host to all of its ports, so their names have the port.
 const (
@@ -100,11 +113,11 @@ func (s *Server) viewerOf(r *http.Request) (v viewer) {
 		v.Person, v.Role = person, participant
 	}
 	token, given := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ") // of a program
-	s.class.mu.Lock()
-	defer s.class.mu.Unlock()
-	if s.class.trainers[cookie(r, trainerCookie)] || given && s.class.knows(token) {
+	signedIn := cookie(r, trainerCookie)
+	if s.class.Trains(signedIn) || given && s.class.knows(token) {
 		v.Role = trainer
 	}
+	v.MustSignIn = signedIn != "" && !v.Trains()
 	return v
 }
 
@@ -113,10 +126,58 @@ func (c Class) knows(token string) bool {
 	return subtle.ConstantTimeCompare([]byte(token), []byte(c.Token)) == 1
 }
 
+// How many participants the board shows to everybody: the best, or before the first point those who joined last.
+const (
+	bestShown   = 10
+	newestShown = 30
+)
+
+// places are the participants with their points, as a viewer sees them.
+type places struct {
+	All, Best, Newest []class.Place
+	Older             int         // participants who joined before the newest
+	Mine              class.Place // without a rank the viewer is no participant
+	Scored            bool        // somebody has a point
+}
+
+func (s *Server) places(v viewer) places {
+	all := s.class.Places(v.ID)
+	p := places{All: all, Best: all[:min(bestShown, len(all))], Older: max(0, len(all)-newestShown)}
+	p.Scored = len(all) > 0 && all[0].Right > 0
+	p.Newest = slices.Clone(all[p.Older:]) // without points all are in the order in which they joined
+	slices.Reverse(p.Newest)
+	for _, of := range all {
+		if of.You {
+			p.Mine = of
+		}
+	}
+	return p
+}
+
+// ordinal is a rank as people say it: 1st, 2nd, 3rd, 4th.
+func ordinal(n int) string {
+	end := "th"
+	if n/10%10 != 1 {
+		switch n % 10 {
+		case 1:
+			end = "st"
+		case 2:
+			end = "nd"
+		case 3:
+			end = "rd"
+		}
+	}
+	return strconv.Itoa(n) + end
+}
+
 // showClass shows the participants and their points in each browser.
 func (s *Server) showClass() {
-	s.board.putEach("class", func(v viewer) string {
-		return s.fragment("board", map[string]any{"Places": s.class.Places(v.ID), "Viewer": v})
+	s.board.putEach("class", func(v viewer) string { return s.fragment("board", s.places(v)) })
+	s.board.putEach("class-all", func(v viewer) string {
+		if !v.Trains() {
+			return ""
+		}
+		return s.fragment("everybody", s.places(v))
 	})
 	s.showPeople()
 	s.showName()
@@ -147,13 +208,16 @@ func (s *Server) classPage(*http.Request) (page, error) {
 	if s.class == nil {
 		return page{}, errNoClass
 	}
-	return page{Name: "class", Title: "The class", Parts: []string{"class"}, Body: map[string]any{
+	return page{Name: "class", Title: "The class", Parts: []string{"class", "class-all"}, Body: map[string]any{
 		"Local": isLoopback(hostOf(s.cfg.Address)), "Room": s.class,
 	}}, nil
 }
 
+// joining is what somebody has typed to join, and what is wrong with it.
+type joining struct{ Name, Code, Wrong string }
+
 func (s *Server) joinPage(*http.Request) (page, error) {
-	return page{Name: "join", Title: "Join the class"}, nil
+	return page{Name: "join", Title: "Join the class", Body: joining{}}, nil
 }
 
 // joinClass gives a browser a name.
@@ -162,15 +226,70 @@ func (s *Server) joinClass(w http.ResponseWriter, r *http.Request) error {
 		http.Redirect(w, r, "/ui/", http.StatusSeeOther)
 		return nil
 	}
-	secret := rand.Text()
-	if err := s.class.Join(r.FormValue("name"), r.FormValue("code"), secret); errors.Is(err, class.ErrOften) {
-		return err
-	} else if err != nil {
-		return refuse(http.StatusBadRequest, err)
+	secret, typed := rand.Text(), joining{Name: r.FormValue("name"), Code: r.FormValue("code")}
+	if err := s.class.Join(typed.Name, typed.Code, secret, networkOf(r)); err != nil {
+		status := http.StatusBadRequest
+		if errors.Is(err, class.ErrOften) || errors.Is(err, class.ErrCrowded) {
+			status = http.StatusTooManyRequests
+		}
+		if isProgram(r) {
+			return refuse(status, err)
+		}
+		typed.Wrong = sentence(err)
+		s.show(w, r, status, page{Name: "join", Title: "Join the class", Body: typed})
+		return nil
 	}
+	s.keepClass()
 	remember(w, r, personCookie, secret)
 	s.showAll() // how many can guess
 	http.Redirect(w, r, "/ui/class", http.StatusSeeOther)
+	return nil
+}
+
+// networkOf is the address from which a request comes. An IPv6 address stands for its network of 64 bits, because one device has many of
+// them. Behind a proxy on this machine it is the last address in X-Forwarded-For, which that proxy has added.
+//
+// What is NOT guaranteed: that it tells people apart. A school shares one address, and so do all who come through a proxy on another
+// machine. And a proxy that passes on the X-Forwarded-For of a client without adding to it lets that client invent addresses.
+func networkOf(r *http.Request) string {
+	from := nameOf(r.RemoteAddr)
+	if passed := r.Header.Values("X-Forwarded-For"); isLoopback(from) && len(passed) > 0 {
+		all := strings.Split(passed[len(passed)-1], ",")
+		from = strings.TrimSpace(all[len(all)-1])
+	}
+	addr, err := netip.ParseAddr(from)
+	if err != nil {
+		return "unknown"
+	}
+	if addr = addr.Unmap(); addr.Is6() {
+		return netip.PrefixFrom(addr.WithZone(""), 64).Masked().String()
+	}
+	return addr.String()
+}
+
+// keepClass saves the class. If that fails, the trainer reads why, and the class goes on.
+func (s *Server) keepClass() {
+	if s.class == nil {
+		return
+	}
+	before := s.class.NotSaved()
+	if err := s.class.Save(); err != nil || before != nil {
+		s.showPeople()
+	}
+}
+
+// removePerson removes a participant with the guesses and points. The same person may join again under another name.
+func (s *Server) removePerson(r *http.Request) error {
+	if s.class == nil {
+		return errNoClass
+	}
+	name := r.FormValue("name")
+	id, removed := s.class.Remove(name)
+	if !removed {
+		return refuse(http.StatusNotFound, fmt.Errorf("no participant is called %q", name))
+	}
+	s.questions.Forget(id)
+	s.showAll()
 	return nil
 }
 
@@ -201,10 +320,9 @@ func (s *Server) becomeTrainer(w http.ResponseWriter, r *http.Request) error {
 		return errToken
 	}
 	secret := rand.Text()
+	s.class.SignIn(secret)
+	s.keepClass()
 	remember(w, r, trainerCookie, secret)
-	s.class.mu.Lock()
-	s.class.trainers[secret] = true
-	s.class.mu.Unlock()
 	http.Redirect(w, r, "/ui/class", http.StatusSeeOther)
 	return nil
 }

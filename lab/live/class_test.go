@@ -1,18 +1,26 @@
 package live
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/cookiejar"
+	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"golang.org/x/sync/errgroup"
 
 	"locklab/lab"
+	"locklab/lab/burst"
 	"locklab/lab/testenv"
+	"locklab/versions"
 )
 
 const token = "a token of a trainer"
@@ -35,11 +43,15 @@ func browser(t *testing.T) *http.Client {
 	return &http.Client{Jar: jar}
 }
 
+// networks are those from which participants have joined: each has its own, so that a test need not wait.
+var networks atomic.Int32
+
 // joined is a participant's browser.
 func joined(t *testing.T, base, name string) *http.Client {
 	t.Helper()
 	c := browser(t)
-	if status, body := send(t, c, http.MethodPost, base+"/ui/join", url.Values{"name": {name}}, nil); status != http.StatusOK {
+	network := http.Header{"X-Forwarded-For": {fmt.Sprintf("2001:db8:0:%x::1", networks.Add(1))}}
+	if status, body := send(t, c, http.MethodPost, base+"/ui/join", url.Values{"name": {name}}, network); status != http.StatusOK {
 		t.Fatalf("%s cannot join: %d %s", name, status, body)
 	}
 	return c
@@ -220,6 +232,244 @@ func TestANameIsTakenBack(t *testing.T) {
 	}
 	if strings.Contains(page, found[1]) || !strings.Contains(page, "Ana") {
 		t.Error("the board shows the code of another participant, or not the name")
+	}
+}
+
+// atTheSameAddress lets a browser's cookies outlive a server: their names have the port of the address.
+var atTheSameAddress = http.Header{"Host": {"lab.example:8070"}}
+
+// kept starts a program anew, with another token, over the store of one that may have been killed.
+func kept(t *testing.T, store, token string) (*Server, string) {
+	t.Helper()
+	cfg := config(store)
+	cfg.Class, cfg.Address = &Class{Token: token}, "http://lab.example:8070"
+	cfg.Service = func(context.Context, func(string)) (burst.Running, error) {
+		return burst.Running{}, errors.New("not here")
+	}
+	cfg.Versions = versions.DefaultNames()
+	return serve(t, cfg)
+}
+
+// A class outlives its program: names, codes, guesses, points, what was told, and who the trainer is. A question that was not told is open
+// again with its guesses. One that was told is not scored again. A new class empties it.
+func TestAClassOutlivesItsProgram(t *testing.T) {
+	t.Parallel()
+	store := t.TempDir()
+	s, base := kept(t, store, token)
+	post := func(c *http.Client, path string, form url.Values) int {
+		t.Helper()
+		status, _ := send(t, c, http.MethodPost, base+path, form, atTheSameAddress)
+		return status
+	}
+	page := func(c *http.Client, path string) string {
+		t.Helper()
+		_, page := send(t, c, http.MethodGet, base+path, nil, atTheSameAddress)
+		return page
+	}
+	leads, ana := browser(t), browser(t)
+	post(leads, "/ui/trainer", url.Values{"token": {token}})
+	post(ana, "/ui/join", url.Values{"name": {"Ana"}})
+	code := regexp.MustCompile(`Your code is <strong>[A-Z2-7]{5}</strong>`).FindString(page(ana, "/ui/class"))
+	play := func() {
+		t.Helper()
+		post(leads, "/ui/quiz/scene-3/run", nil)
+		testenv.Eventually(t, "the run has ended", func() bool { return s.ask("scene-3", viewer{}).Waits() })
+		if status := post(leads, "/ui/quiz/scene-3/show", nil); status != http.StatusOK {
+			t.Fatal("the trainer cannot show the answers:", status)
+		}
+	}
+	for _, scene := range []string{"3", "4"} {
+		post(ana, "/ui/quiz/scene-"+scene+"/guess", url.Values{"choice": {"0"}})
+	}
+	play()
+	post(leads, "/ui/burst", plan("100", "v3"))
+	post(ana, "/ui/quiz/burst/guess", url.Values{"guess": {"90"}})
+
+	s, base = kept(t, store, "another token") // the first one runs on: whatever it would do at its end has not happened
+	if again := page(ana, "/ui/class"); code == "" || !strings.Contains(again, code) || !strings.Contains(again, "1 right of 1") {
+		t.Errorf("Ana had %q, and sees %s", code, again)
+	}
+	if scene := page(ana, "/ui/story/3"); !strings.Contains(scene, "1 of 1") || !strings.Contains(scene, ">Right. ") {
+		t.Errorf("a question that was told: %s", scene)
+	}
+	if scene := page(ana, "/ui/story/4"); !strings.Contains(scene, "Your guess is noted") || !s.ask("scene-4", viewer{}).Open {
+		t.Errorf("a question that was not told: %s", scene)
+	}
+	if burst := page(ana, "/ui/burst"); !strings.Contains(burst, "100 clients") || !strings.Contains(burst, "Your guess is 90") {
+		t.Errorf("the burst that was asked about: %s", burst)
+	}
+	if status := post(leads, "/ui/quiz/scene-3/again", nil); status != http.StatusOK {
+		t.Error("the trainer has lost the role:", status)
+	}
+	post(ana, "/ui/quiz/scene-3/guess", url.Values{"choice": {"1"}})
+	play()
+	if again := page(ana, "/ui/class"); !strings.Contains(again, "1 right of 1") {
+		t.Errorf("a question is scored twice: %s", again)
+	}
+	post(leads, "/ui/class/reset", nil)
+	s, base = kept(t, store, token)
+	if again := page(ana, "/ui/class"); strings.Contains(again, "Ana") || s.class.Size() != 0 || s.ask("scene-4", viewer{}).Guesses != 0 {
+		t.Errorf("a new class has something of the one before: %s", again)
+	}
+}
+
+// Answers about a run that an earlier program has shown do not count for the next run.
+func TestAnswersAreAboutOneRun(t *testing.T) {
+	t.Parallel()
+	s, _ := teaching(t)
+	s.questions.Guess(afterName("burst-1"), "ana", "1")
+	page := left("v1", 60, 20, lab.AsExpected)
+	endBurst(s, &burst.Results{Users: 100, Pageview: []burst.PageviewRow{page.Pageview}, Order: []burst.OrderRow{page.Order}})
+	if a := s.ask(afterName("burst-1"), viewer{}); a.Guesses != 0 || !a.Open {
+		t.Errorf("%+v", a)
+	}
+}
+
+// A trainer whose role nobody knows any more is led to where it is got back. A visitor is not.
+func TestATrainerSignsInAgain(t *testing.T) {
+	t.Parallel()
+	store := t.TempDir()
+	_, base := kept(t, store, token)
+	leads := browser(t)
+	send(t, leads, http.MethodPost, base+"/ui/trainer", url.Values{"token": {token}}, atTheSameAddress)
+	if err := os.Remove(filepath.Join(store, classFile)); err != nil {
+		t.Fatal(err)
+	}
+	_, base = kept(t, store, token)
+	for _, path := range []string{"/ui/story/1", "/ui/burst", "/ui/experiments/L01", "/ui/servers", "/ui/class"} {
+		for says, c := range map[string]*http.Client{"the trainer": leads, "a visitor": browser(t)} {
+			_, page := send(t, c, http.MethodGet, base+path, nil, atTheSameAddress)
+			if strings.Contains(page, `<a class="button" href="/ui/trainer">Sign in again</a>`) != (c == leads && path != "/ui/servers") ||
+				strings.Contains(page, "Sign in again") != (c == leads) {
+				t.Errorf("%s sees at %s: %s", says, path, page)
+			}
+		}
+	}
+}
+
+// A class that cannot be read stops the program with what to do, before it overwrites anything. One that cannot be saved goes on, and its
+// trainer reads why.
+func TestAClassThatCannotBeKept(t *testing.T) {
+	t.Parallel()
+	cfg := config(t.TempDir())
+	cfg.Class, cfg.Address = &Class{Token: token}, "http://lab.example:8070"
+	path := filepath.Join(cfg.Store, classFile)
+	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := New(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), path) {
+		t.Errorf("the program starts: %v", err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	_, base := serve(t, cfg)
+	leads, ana := trains(t, base), joined(t, base, "Ana")
+	screen := looksAs(t, leads, base, "people")
+	if err := errors.Join(os.Remove(path), os.Mkdir(path, 0o700)); err != nil { // a folder where the file should be
+		t.Fatal(err)
+	}
+	send(t, ana, http.MethodPost, base+"/ui/quiz/scene-3/guess", url.Values{"choice": {"0"}}, nil)
+	screen.until("people", "The class is not saved: ")
+	if _, page := send(t, ana, http.MethodGet, base+"/ui/story/1", nil, nil); strings.Contains(page, "not saved") {
+		t.Errorf("a participant reads %s", page)
+	}
+}
+
+// Everybody sees the ten best, and the own rank. The trainer sees all, and removes a participant, whose browser is a visitor's then.
+func TestTheBoardIsShort(t *testing.T) {
+	t.Parallel()
+	s, base := teaching(t)
+	leads := trains(t, base)
+	var last *http.Client
+	for i := range 14 {
+		last = joined(t, base, fmt.Sprintf("person %d", i))
+		choice := fmt.Sprint(i / 13)
+		send(t, last, http.MethodPost, base+"/ui/quiz/scene-3/guess", url.Values{"choice": {choice}}, nil)
+	}
+	_, lobby := send(t, last, http.MethodGet, base+"/ui/class", nil, nil)
+	if page := lobby; !strings.Contains(page, "person 0") || strings.Contains(page, "You are 1") {
+		t.Errorf("before the first point: %s", page)
+	}
+	s.quizzes["scene-3"].end(conclusion{question: "scene-3", right: "0", result: sceneRan{}}, s.questions.Close("scene-3"))
+	send(t, leads, http.MethodPost, base+"/ui/quiz/scene-3/show", nil, nil)
+	_, page := send(t, last, http.MethodGet, base+"/ui/class", nil, nil)
+	if !strings.Contains(page, "<strong>14th</strong> of 14") || strings.Count(page, ">person ") != 10 || strings.Contains(page, "Remove") {
+		t.Errorf("the last one sees %s", page)
+	}
+	if _, page := send(t, leads, http.MethodGet, base+"/ui/class", nil, nil); strings.Count(page, `value="person `) != 14 {
+		t.Errorf("the trainer sees %s", page)
+	}
+	for _, want := range []int{http.StatusOK, http.StatusNotFound} {
+		status, body := send(t, leads, http.MethodPost, base+"/ui/class/remove", url.Values{"name": {"person 13"}}, nil)
+		if status != want {
+			t.Errorf("the trainer removes a participant: %d %s", status, body)
+		}
+	}
+	if _, page := send(t, last, http.MethodGet, base+"/ui/story/3", nil, nil); !strings.Contains(page, "Join with a name") ||
+		!strings.Contains(page, "13 of 13") {
+		t.Errorf("who was removed sees %s", page)
+	}
+}
+
+// Ranks are said as people say them.
+func TestOrdinals(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]string{
+		1: "1st", 2: "2nd", 3: "3rd", 4: "4th", 11: "11th", 12: "12th", 13: "13th", 21: "21st", 112: "112th", 122: "122nd",
+	} {
+		if is := ordinal(n); is != want {
+			t.Errorf("%d is %q", n, is)
+		}
+	}
+}
+
+// A network is where a request comes from, or behind a proxy on this machine where the proxy says. Nobody else can choose it.
+func TestNetworks(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		from   string
+		passed []string
+		want   string
+	}{
+		{"192.0.2.7:5000", nil, "192.0.2.7"},
+		{"192.0.2.7:5000", []string{"198.51.100.1"}, "192.0.2.7"}, // the client has made it up
+		{"127.0.0.1:5000", []string{"198.51.100.1, 192.0.2.7"}, "192.0.2.7"},
+		{"127.0.0.1:5000", []string{"198.51.100.1", "192.0.2.7"}, "192.0.2.7"},
+		{"[::1]:5000", []string{"2001:db8:1:2:3::4"}, "2001:db8:1:2::/64"},
+		{"[2001:db8:1:2::9]:5000", nil, "2001:db8:1:2::/64"},
+		{"[::ffff:192.0.2.7]:5000", nil, "192.0.2.7"},
+		{"127.0.0.1:5000", []string{"nonsense"}, "unknown"},
+	} {
+		r := httptest.NewRequest(http.MethodPost, "/ui/join", nil)
+		r.RemoteAddr, r.Header["X-Forwarded-For"] = c.from, c.passed
+		if is := networkOf(r); is != c.want {
+			t.Errorf("%s with %q is %s, and should be %s", c.from, c.passed, is, c.want)
+		}
+	}
+}
+
+// A refusal stands in the form, with the name that was typed. A script that fills the class reads when it may go on.
+func TestARefusedNameStaysInItsField(t *testing.T) {
+	t.Parallel()
+	s, base := teaching(t)
+	joined(t, base, "Ana")
+	form := url.Values{"name": {"Ana"}, "code": {"WRONG"}}
+	status, page := send(t, browser(t), http.MethodPost, base+"/ui/join", form, http.Header{"Accept": {"text/html"}})
+	for _, part := range []string{`value="Ana"`, `value="WRONG"`, "That is not the code of Ana", "<details open>"} {
+		if status != http.StatusBadRequest || !strings.Contains(page, part) {
+			t.Errorf("%d: %s is not in %s", status, part, page)
+		}
+	}
+	says := ""
+	for i := range 195 {
+		if status, page = do(t, http.MethodPost, base+"/ui/join", url.Values{"name": {fmt.Sprint("script ", i)}},
+			http.Header{"Accept": {"*/*"}}); status == http.StatusTooManyRequests {
+			says = page
+		}
+	}
+	if s.class.Size() > 21 || !strings.Contains(says, "wait 10 seconds, and press Join again") {
+		t.Errorf("%d have joined; the script reads %q", s.class.Size(), says)
 	}
 }
 

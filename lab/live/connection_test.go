@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	cdp "github.com/chromedp/cdproto/page"
-	"github.com/chromedp/chromedp"
 
 	"locklab/lab/testenv"
 	"locklab/lab/testenv/chrome"
@@ -43,8 +42,9 @@ func connection(b *chrome.Browser) string {
 // count waits until the page counts so many participants.
 func count(b *chrome.Browser, participants string) {
 	b.T.Helper()
-	of := `//*[@id = "class"]//h2[text() = "Participants: ` + participants + `"]`
-	b.Do(chromedp.WaitVisible(of)) // the page may be loaded again meanwhile
+	testenv.Eventually(b.T, "the page has "+participants+" participants", func() bool {
+		return chrome.Ask[string](b, `document.querySelector("#class .number")?.textContent || ""`) == participants
+	})
 }
 
 var desk = chrome.View{Width: 1280, Scheme: "light"}

@@ -92,11 +92,11 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 		}
 	}
 	if cfg.Class != nil {
-		room, err := newClassroom(*cfg.Class, cfg.Address)
+		room, err := openClassroom(cfg)
 		if err != nil {
 			return nil, err
 		}
-		s.class = room
+		s.class, s.questions = room, room.Questions
 	}
 	for i, of := range story.Scenes {
 		if _, err := of.In(cfg.Catalogue); err != nil {
@@ -117,7 +117,7 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 
 // register makes the other parts, which have no text until something runs.
 func (s *Server) register() {
-	names := append([]string{"class", "people", "name", "now"}, serverParts...)
+	names := append([]string{"class", "class-all", "people", "name", "now"}, serverParts...)
 	for _, e := range s.cfg.Catalogue {
 		for i := range e.Locks() {
 			names = append(names, steps.Lock{Experiment: e, Number: i + 1}.Key())
@@ -180,6 +180,7 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"number":     lab.Number,
 	"takes":      takes,
 	"letter":     func(i int) string { return string(rune('a' + i)) },
+	"ordinal":    ordinal,
 }).ParseFS(pageFiles, "pages/*.tmpl"))
 
 func add(all ...int) (sum int) {

@@ -86,7 +86,7 @@ func playedScenes(t *testing.T, scenes ...int) (base string) {
 	s, base := serve(t, cfg)
 	for _, scene := range scenes {
 		do(t, http.MethodPost, fmt.Sprintf("%s/ui/quiz/scene-%d/guess", base, scene), url.Values{"choice": {"0"}}, nil)
-		testenv.Eventually(t, fmt.Sprintf("scene %d has run", scene), func() bool { return !s.isBusy(runPart(sceneName(scene-1))) })
+		testenv.Eventually(t, fmt.Sprintf("scene %d has run", scene), func() bool { return !s.isBusy(runPart(sceneName(scene - 1))) })
 	}
 	return base
 }

@@ -105,6 +105,7 @@ func asks(do func(*quiz, *http.Request) error) answer {
 func (q *quiz) respond(w http.ResponseWriter, r *http.Request, form string, err error) error {
 	to := q.subject.link().To
 	if err == nil {
+		q.s.keepClass()
 		q.s.board.again(q.name)
 		redirect(w, r, to, "The page "+q.s.origin(r.Host)+to+" shows what comes of it.")
 		return nil
@@ -227,7 +228,9 @@ func (q *quiz) score(o conclusion) {
 	}
 	if q.s.class == nil {
 		q.next()
+		return
 	}
+	q.s.questions.Reopen(afterName(o.question)) // answers about a run of a program before this one
 }
 
 // next asks the next question, where each run asks a new one.

@@ -60,6 +60,7 @@ var routes = []route{
 	{"GET /ui/join", visitor, shows((*Server).joinPage)},
 	{"POST /ui/join", visitor, (*Server).joinClass},
 	{"GET /ui/class", visitor, shows((*Server).classPage)},
+	{"POST /ui/class/remove", trainer, does("/ui/class", (*Server).removePerson)},
 	{"POST /ui/class/reset", trainer, does("/ui/class", (*Server).resetClass)},
 	{"GET /ui/trainer", visitor, shows((*Server).trainerPage)},
 	{"POST /ui/trainer", visitor, (*Server).becomeTrainer},
@@ -95,6 +96,7 @@ func does(to string, something func(*Server, *http.Request) error) answer {
 		if err := something(s, r); err != nil {
 			return err
 		}
+		s.keepClass()
 		page := os.Expand(to, r.PathValue)
 		redirect(w, r, page, "The page "+s.origin(r.Host)+page+" shows what comes of it.")
 		return nil

@@ -220,7 +220,7 @@ func TestTwoClassesOnOneMachine(t *testing.T) {
 	for _, base := range []string{second, first} {
 		send(t, ana, http.MethodPost, base+"/ui/join", url.Values{"name": {"Anna"}}, nil)
 	}
-	for base, name := range map[string]string{first: "You are Ana,", second: "You are Anna,"} {
+	for base, name := range map[string]string{first: "You are Ana<", second: "You are Anna<"} {
 		if _, page := send(t, ana, http.MethodGet, base+"/ui/story/1", nil, nil); !strings.Contains(page, name) {
 			t.Errorf("at %s: %s is missing", base, name)
 		}

@@ -13,7 +13,7 @@ import (
 func TestOnlyTheFirstRunScores(t *testing.T) {
 	p := NewPeople()
 	for _, id := range []string{"ana", "ben"} {
-		if err := p.Join(id, "", id); err != nil {
+		if err := p.Join(id, "", id, "192.0.2.1"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -21,7 +21,8 @@ func TestOnlyTheFirstRunScores(t *testing.T) {
 	ben, _ := p.Of("ben")
 	p.Score("scene-1", map[string]bool{ana.ID: true})
 	p.Score("scene-1", map[string]bool{ana.ID: false, ben.ID: true})
-	if all := p.Places(ben.ID); all[0] != (Place{Name: "ana", Right: 1, All: 1}) || all[1] != (Place{Name: "ben", You: true}) {
+	all := p.Places(ben.ID)
+	if all[0] != (Place{Rank: 1, Name: "ana", Right: 1, All: 1}) || all[1] != (Place{Rank: 2, Name: "ben", You: true}) {
 		t.Errorf("%+v", all)
 	}
 }
@@ -111,22 +112,22 @@ func TestAllAreReopened(t *testing.T) {
 func TestWhoMayJoinAndGuess(t *testing.T) {
 	p := NewPeople()
 	for _, name := range []string{"", " \t", "a\x00b", "\xff", "0123456789012345678901234"} {
-		if err := p.Join(name, "", name); err == nil {
+		if err := p.Join(name, "", name, "192.0.2.1"); err == nil {
 			t.Errorf("%q is a name", name)
 		}
 	}
-	err := p.Join("  Ana   Maria ", "", "1")
+	err := p.Join("  Ana   Maria ", "", "1", "192.0.2.1")
 	ana, _ := p.Of("1")
 	if err != nil || ana.Name != "Ana Maria" {
 		t.Errorf("%v: the name is %q", err, ana.Name)
 	}
-	if err := p.Join("ana maria", "", "2"); err == nil || p.Size() != 1 {
+	if err := p.Join("ana maria", "", "2", "192.0.2.1"); err == nil || p.Size() != 1 {
 		t.Error("two participants have one name")
 	}
 	if other, is := p.Of("2"); is {
 		t.Errorf("a browser that was refused is %+v", other)
 	}
-	if err := p.Join(strings.Repeat("ä", longestName), "", "3"); err != nil {
+	if err := p.Join(strings.Repeat("ä", longestName), "", "3", "192.0.2.1"); err != nil {
 		t.Errorf("a name of %d letters: %v", longestName, err)
 	}
 	if err := p.MayGuess("2"); !errors.Is(err, ErrNobody) {
@@ -154,15 +155,16 @@ func TestWhoMayJoinAndGuess(t *testing.T) {
 func TestAFullClass(t *testing.T) {
 	p := NewPeople()
 	for i := range MostPeople {
-		if err := p.Join(fmt.Sprint("p", i), "", fmt.Sprint(i)); err != nil {
+		if err := p.Join(fmt.Sprint("p", i), "", fmt.Sprint(i), fmt.Sprint("network ", i)); err != nil {
 			t.Fatal(i, err)
 		}
 	}
-	if err := p.Join("late", "", "late"); err == nil || !strings.Contains(err.Error(), "begin a new class") || p.Size() != MostPeople {
+	err := p.Join("late", "", "late", "192.0.2.1")
+	if err == nil || !strings.Contains(err.Error(), "begin a new class") || p.Size() != MostPeople {
 		t.Errorf("the class has %d participants: %v", p.Size(), err)
 	}
 	first, _ := p.Of("0")
-	if err := p.Join(first.Name, first.Code, "another browser"); err != nil {
+	if err := p.Join(first.Name, first.Code, "another browser", "192.0.2.1"); err != nil {
 		t.Errorf("the name is lost: %v", err)
 	}
 }
@@ -172,7 +174,7 @@ func TestAFullClass(t *testing.T) {
 func TestCodesAreTriedSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := NewPeople()
-		if err := p.Join("Ana", "", "phone"); err != nil {
+		if err := p.Join("Ana", "", "phone", "192.0.2.1"); err != nil {
 			t.Fatal(err)
 		}
 		ana, _ := p.Of("phone")
@@ -181,21 +183,21 @@ func TestCodesAreTriedSeldom(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := p.Join("Ana", strings.ToLower(ana.Code), "laptop"); err != nil {
+		if err := p.Join("Ana", strings.ToLower(ana.Code), "laptop", "192.0.2.1"); err != nil {
 			t.Errorf("after guesses the code is refused: %v", err)
 		}
 		for range codes.Count - 1 {
-			if err := p.Join("Ana", "WRONG", "eve"); err == nil || errors.Is(err, ErrOften) {
+			if err := p.Join("Ana", "WRONG", "eve", "192.0.2.1"); err == nil || errors.Is(err, ErrOften) {
 				t.Errorf("a wrong code: %v", err)
 			}
 		}
 		time.Sleep(guesses.Window) // in the bubble: it costs no time
 		_ = p.MayGuess(ana.ID)
-		if err := p.Join("Ana", ana.Code, "eve"); !errors.Is(err, ErrOften) {
+		if err := p.Join("Ana", ana.Code, "eve", "192.0.2.1"); !errors.Is(err, ErrOften) {
 			t.Errorf("more codes are tried: %v", err)
 		}
 		time.Sleep(codes.Window)
-		if err := p.Join("Ana", ana.Code, "laptop"); err != nil {
+		if err := p.Join("Ana", ana.Code, "laptop", "192.0.2.1"); err != nil {
 			t.Errorf("a minute later: %v", err)
 		}
 		if _, is := p.Of("eve"); is || p.Size() != 1 {
@@ -208,7 +210,7 @@ func TestCodesAreTriedSeldom(t *testing.T) {
 func TestANewClassScoresAgain(t *testing.T) {
 	p := NewPeople()
 	for range 2 {
-		if err := p.Join("Ana", "", "phone"); err != nil {
+		if err := p.Join("Ana", "", "phone", "192.0.2.1"); err != nil {
 			t.Fatal(err)
 		}
 		ana, _ := p.Of("phone")
@@ -224,7 +226,7 @@ func TestANewClassScoresAgain(t *testing.T) {
 func TestWhoLooksOn(t *testing.T) {
 	p := NewPeople()
 	for _, id := range []string{"ana", "ben"} {
-		if err := p.Join(id, "", id); err != nil {
+		if err := p.Join(id, "", id, "192.0.2.1"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -235,4 +237,91 @@ func TestWhoLooksOn(t *testing.T) {
 		}
 	}
 	p.Looks("somebody who was removed", 1)
+}
+
+// A script cannot fill a class. People who are refused because others join at the same moment get in when they press again, and a name is
+// taken back meanwhile. Another network is not concerned.
+func TestJoinsAreLimitedByNetwork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := NewPeople()
+		refused := 0
+		for i := range 195 {
+			if err := p.Join(fmt.Sprint("script ", i), "", fmt.Sprint(i), "192.0.2.1"); errors.Is(err, ErrCrowded) {
+				refused++
+			}
+		}
+		if p.Size() != joins.Count || refused != 195-joins.Count {
+			t.Fatalf("a script joins %d times and is refused %d times", p.Size(), refused)
+		}
+		if err := p.Join("Ana", "", "elsewhere", "192.0.2.2"); err != nil {
+			t.Error("somebody in another network is refused:", err)
+		}
+		first, _ := p.Of("0")
+		if err := p.Join(first.Name, first.Code, "another browser", "192.0.2.1"); err != nil {
+			t.Error("a name is not taken back:", err)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		p, began := NewPeople(), time.Now()
+		for i := range 30 { // all press at the same moment, and again when the page says that they may
+			for p.Join(fmt.Sprint("person ", i), "", fmt.Sprint(i), "192.0.2.1") != nil {
+				time.Sleep(joins.Window)
+			}
+		}
+		if took := time.Since(began); took > time.Minute {
+			t.Errorf("30 people need %v to join", took)
+		}
+	})
+}
+
+// Whoever is removed is nobody in each browser, and may join again. The others stay.
+func TestAParticipantIsRemoved(t *testing.T) {
+	p, q := NewPeople(), NewQuestions()
+	for _, name := range []string{"Ana", "Eve"} {
+		if err := p.Join(name, "", name, "192.0.2.1"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eve, _ := p.Of("Eve")
+	if err := p.Join("Eve", eve.Code, "her phone", "192.0.2.1"); err != nil {
+		t.Fatal(err)
+	}
+	q.Guess("scene", eve.ID, "1")
+	id, removed := p.Remove("eve")
+	q.Forget(id)
+	if _, again := p.Remove("Eve"); !removed || id != eve.ID || again {
+		t.Errorf("removed %v %v, again %v", removed, id, again)
+	}
+	for browser, want := range map[string]bool{"Ana": true, "Eve": false, "her phone": false} {
+		if _, is := p.Of(browser); is != want {
+			t.Errorf("the browser %q takes part: %v", browser, is)
+		}
+	}
+	if of := q.Of("scene", ""); of.Guesses != 0 || !of.Open {
+		t.Errorf("her guess counts: %+v", of)
+	}
+	if err := p.Join("Eve", "", "her phone", "192.0.2.1"); err != nil || len(p.Places("")) != 2 {
+		t.Error("she cannot join again:", err)
+	}
+}
+
+// Participants with as many right answers share a rank.
+func TestRanks(t *testing.T) {
+	p := NewPeople()
+	right := map[string]bool{}
+	for _, name := range []string{"d", "c", "b", "a"} {
+		if err := p.Join(name, "", name, "192.0.2.1"); err != nil {
+			t.Fatal(err)
+		}
+		of, _ := p.Of(name)
+		right[of.ID] = name == "a" || name == "c"
+	}
+	p.Score("scene", right)
+	var got []string
+	for _, of := range p.Places("") {
+		got = append(got, fmt.Sprint(of.Rank, of.Name))
+	}
+	if all := strings.Join(got, " "); all != "1c 1a 3d 3b" {
+		t.Error(all)
+	}
 }

@@ -4,6 +4,7 @@ package class
 
 import (
 	"maps"
+	"slices"
 	"sync"
 )
 
@@ -16,13 +17,15 @@ type Questions struct {
 
 // question is asked before a run.
 type question struct {
-	guesses map[string]string // by the person
+	About   string            `json:",omitempty"` // see [Questions.Describe]
+	Guesses map[string]string `json:",omitempty"` // by the person
+	Showed  string            `json:",omitempty"` // by the first run after the guesses; empty: none has ended
+	Good    map[string]bool   `json:",omitempty"` // of those who have guessed: whether that was what the run showed
+	Told    bool              `json:",omitempty"`
 	closed  bool
 	runs    bool
-	stale   bool            // all were reopened during the run: it is asked anew when the run has ended
-	showed  string          // by the first run after the guesses; empty: none has ended
-	good    map[string]bool // of those who have guessed: whether that was what the run showed
-	told    bool
+	stale   bool   // all were reopened during the run: it is asked anew when the run has ended
+	text    []byte // of the file; nil: it has changed
 }
 
 // NewQuestions returns questions without a guess.
@@ -37,6 +40,7 @@ type State struct {
 	Counts  map[string]int // of each guess
 	Showed  string         // what the run showed; empty: none has ended
 	Told    bool           // everybody may see the guesses, and which are right
+	About   string         // what [Questions.Describe] noted
 }
 
 // Of is the present state of a question for somebody. One that nobody has guessed is open.
@@ -45,10 +49,10 @@ func (q *Questions) Of(name, who string) State {
 	defer q.mu.Unlock()
 	of := q.all[name]
 	state := State{
-		Open: !of.closed, Runs: of.runs, Mine: of.guesses[who], Guesses: len(of.guesses), Counts: make(map[string]int), Showed: of.showed,
-		Told: of.told,
+		Open: !of.closed, Runs: of.runs, Mine: of.Guesses[who], Guesses: len(of.Guesses), Counts: make(map[string]int), Showed: of.Showed,
+		Told: of.Told, About: of.About,
 	}
-	for _, guess := range of.guesses {
+	for _, guess := range of.Guesses {
 		state.Counts[guess]++
 	}
 	return state
@@ -59,7 +63,8 @@ func (q *Questions) change(name string, change func(of *question)) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	of := q.all[name]
-	if change(&of); of.guesses == nil && !of.closed {
+	of.text = nil
+	if change(&of); len(of.Guesses) == 0 && !of.closed && of.About == "" {
 		delete(q.all, name)
 		return
 	}
@@ -72,12 +77,36 @@ func (q *Questions) Guess(name, who, guess string) (recorded bool) {
 		if recorded = !of.closed; !recorded {
 			return
 		}
-		if of.guesses == nil {
-			of.guesses = make(map[string]string)
+		if of.Guesses == nil {
+			of.Guesses = make(map[string]string)
 		}
-		of.guesses[who] = guess
+		of.Guesses[who] = guess
 	})
 	return recorded
+}
+
+// Describe notes what a question is about, for a program that starts anew.
+func (q *Questions) Describe(name, about string) {
+	q.change(name, func(of *question) { of.About = about })
+}
+
+// Names are those of the questions that were guessed, or whose run has begun.
+func (q *Questions) Names() []string {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return slices.Sorted(maps.Keys(q.all))
+}
+
+// Forget drops the guesses of somebody.
+func (q *Questions) Forget(who string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for name, of := range q.all {
+		delete(of.Guesses, who)
+		delete(of.Good, who)
+		of.text = nil
+		q.all[name] = of
+	}
 }
 
 // Close ends the guesses of a question, because its run begins. It reports false when they had ended before.
@@ -130,12 +159,12 @@ func (q *Questions) ReopenAll() {
 // Answered notes what the first run of a question showed, and which guesses are good.
 func (q *Questions) Answered(name, showed string, good func(guess string) bool) {
 	q.change(name, func(of *question) {
-		if of.showed != "" {
+		if of.Showed != "" {
 			return
 		}
-		of.showed, of.good = showed, make(map[string]bool)
-		for who, guess := range of.guesses {
-			of.good[who] = good(guess)
+		of.Showed, of.Good = showed, make(map[string]bool)
+		for who, guess := range of.Guesses {
+			of.Good[who] = good(guess)
 		}
 	})
 }
@@ -144,8 +173,8 @@ func (q *Questions) Answered(name, showed string, good func(guess string) bool) 
 // reports false for a question that is open, whose run goes on, or that was told before.
 func (q *Questions) Tell(name string) (good map[string]bool, told bool) {
 	q.change(name, func(of *question) {
-		if told = of.closed && !of.runs && !of.told; told {
-			of.told, good = true, of.good
+		if told = of.closed && !of.runs && !of.Told; told {
+			of.Told, good = true, of.Good
 		}
 	})
 	return good, told
