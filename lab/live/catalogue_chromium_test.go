@@ -41,8 +41,8 @@ func TestAReplayInChromium(t *testing.T) {
 	testenv.Check(t, testenv.Page)
 	t.Parallel()
 	s, base := serving(t)
-	do(t, http.MethodPost, base+"/ui/experiments/L01/run", nil, nil)
-	testenv.Eventually(t, "the run has ended", func() bool { return !s.isBusy("run-L01-no-expiry") && len(savedRuns(t, base)) == 1 })
+	do(t, http.MethodPost, base+"/ui/quiz/L01/run", nil, nil)
+	testenv.Eventually(t, "the run has ended", func() bool { return !s.isBusy("L01-no-expiry-run") && len(savedRuns(t, base)) == 1 })
 	b := chrome.New(t)
 	b.Open(base+savedRuns(t, base)[0]+"/2", projector)
 	const place = `JSON.stringify([".tools .button", ".picture", ".picture .drawing"].map(

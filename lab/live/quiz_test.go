@@ -94,7 +94,7 @@ func TestAPhoneFollowsTheTrainer(t *testing.T) {
 	}
 	opens := func(path string) { send(t, leads, http.MethodGet, base+path, nil, nil) }
 	b.Open(base+"/ui/join", phone)
-	b.Do(chromedp.SendKeys("input[name=name]", "Ana"+kb.Enter), chromedp.WaitVisible(".board .you"))
+	b.Do(chromedp.SendKeys("input[name=name]", "Ana"+kb.Enter), chromedp.WaitVisible(".you"))
 	opens("/ui/story/5")
 	at("scene-5")
 	opens("/ui/burst")
