@@ -64,11 +64,14 @@ func TestNoTextOfTheCatalogueIsSmall(t *testing.T) {
 	testenv.Check(t, testenv.Page)
 	t.Parallel()
 	s, base := serving(t)
-	do(t, http.MethodPost, base+"/ui/experiments/L03/run", nil, nil)
+	do(t, http.MethodPost, base+"/ui/quiz/L03/run", nil, nil)
 	press(t, base+deletes, "A", "A", "A", "…", "B", "A")
-	testenv.Eventually(t, "the run has ended", func() bool { return !s.isBusy("run-L03-foreign-unlock") })
+	testenv.Eventually(t, "the run has ended", func() bool { return !s.isBusy("L03-foreign-unlock-run") })
 	_, page := get(t, base+"/ui/experiments/L03")
 	replay := replayed.FindString(page)
+	if replay == "" {
+		t.Fatalf("no run can be replayed: %s", page)
+	}
 	b := chrome.New(t)
 	const small = `[...document.querySelectorAll("body *")].filter((e) => [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim())
 		&& e.checkVisibility() && e.getBoundingClientRect().width > 1
