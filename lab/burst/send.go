@@ -44,9 +44,18 @@ func (a answer) into(result any, statuses ...int) error {
 		return fmt.Errorf("no answer: %w", a.Err)
 	}
 	if !slices.Contains(statuses, a.Status) {
-		return fmt.Errorf("status %d: %.200s", a.Status, a.Body)
+		return fmt.Errorf("status %d: %.200s", a.Status, a.says())
 	}
 	return json.Unmarshal(a.Body, result)
+}
+
+// says is the error that an instance has answered, or the body of any other answer.
+func (a answer) says() string {
+	var refusal struct{ Error string }
+	if json.Unmarshal(a.Body, &refusal) == nil && refusal.Error != "" {
+		return refusal.Error
+	}
+	return string(a.Body)
 }
 
 // stale reports whether the answer says that the write of a stale holder was refused, and by which instance. The status
