@@ -232,6 +232,9 @@ func (c *labServeCommand) Run(ctx context.Context, std streams) (err error) {
 		return err
 	}
 	printAddresses(std, origin, c.Address, class)
+	if n := page.Participants(); n > 0 {
+		std.say(fmt.Sprintf("A class of %d goes on, which %s has kept. Begin a new one at %s/ui/class.", n, c.Out, origin))
+	}
 	if listens := localAddr(listener.Addr().String()); origin != "http://"+listens {
 		std.say("A proxy must lead there: the page listens at " + listens + ".")
 	}

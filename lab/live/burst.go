@@ -256,8 +256,9 @@ func (b *bursts) conclude(results *burst.Results, about string) conclusion {
 	return o
 }
 
-// draw shows the cards, the history, and the table of the newest run.
+// draw shows the cards, the history, and the table of the newest run. The question may be a new one, about the same plan.
 func (b *bursts) draw(q *quiz) {
+	b.describe(q)
 	b.showCards(b.shown, always)
 	b.s.board.put(runPart(q.name), "")
 	var guesses []int64
@@ -357,10 +358,11 @@ func (v *quizView) ended() map[string]any {
 			right += times
 		}
 	}
-	return map[string]any{
-		"Run": e, "Class": v.Class, "Hidden": v.Last.Hidden() && len(e.About.Failed) == 0, "Guesses": v.Last.Guesses, "Right": right,
-		"Last": v.Last.Mine, "About": e.About, "Good": e.good(v.Last.Mine),
+	shown := map[string]any{"Run": e, "Class": v.Class, "Hidden": v.Last.Hidden() && len(e.About.Failed) == 0, "About": e.About}
+	if v.Last.Shows() { // a run with failures shows nothing about the guesses
+		shown["Guesses"], shown["Right"], shown["Last"], shown["Good"] = v.Last.Guesses, right, v.Last.Mine, e.good(v.Last.Mine)
 	}
+	return shown
 }
 
 // slowly is how long the longest version takes when it is seen again.

@@ -92,15 +92,14 @@ func takes(d time.Duration) string {
 
 var oneSentence = regexp.MustCompile(`[^.?!]+(?:[.?!][^\s]+[^.?!]*)*[.?!]`)
 
-// lastSentence is the question that the text ends with, or its first sentence.
-func lastSentence(text string) string {
-	sentences := oneSentence.FindAllString(text, -1)
-	for _, one := range sentences {
+// firstQuestion returns the first sentence of a text that is a question, or the whole text.
+func firstQuestion(text string) string {
+	for _, one := range oneSentence.FindAllString(text, -1) {
 		if strings.HasSuffix(one, "?") {
 			return strings.TrimSpace(one)
 		}
 	}
-	return sentences[0]
+	return text
 }
 
 // newestVerdict is what the newest saved run of an experiment showed.

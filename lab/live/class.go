@@ -284,11 +284,14 @@ func (s *Server) removePerson(r *http.Request) error {
 		return errNoClass
 	}
 	name := r.FormValue("name")
+	s.mu.Lock()
 	id, removed := s.class.Remove(name)
+	s.questions.Forget(id)
+	s.mu.Unlock()
 	if !removed {
 		return refuse(http.StatusNotFound, fmt.Errorf("no participant is called %q", name))
 	}
-	s.questions.Forget(id)
+	s.keepClass()
 	s.showAll()
 	return nil
 }
@@ -299,6 +302,7 @@ func (s *Server) resetClass(*http.Request) error {
 		return errNoClass
 	}
 	s.newClass()
+	s.keepClass()
 	s.showAll()
 	return nil
 }

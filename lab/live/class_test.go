@@ -647,3 +647,42 @@ func TestAVisitorCostsNothing(t *testing.T) {
 		return len(s.board.watched) == 0
 	})
 }
+
+// endsWith ends a burst of 100 users on v3.
+func endsWith(s *Server, final int64, failed ...string) {
+	page := left("v3", final, 1, lab.AsExpected)
+	page.Pageview.Failed = failed
+	endBurst(s, &burst.Results{Users: 100, Pageview: []burst.PageviewRow{page.Pageview}, Order: []burst.OrderRow{page.Order}})
+}
+
+// Each burst is a new question about the plan that was chosen last. After a restart it is the same, with its guesses. A burst with failures
+// tells nobody the guesses before the trainer does.
+func TestTheSecondBurstOfAClass(t *testing.T) {
+	t.Parallel()
+	store := t.TempDir()
+	s, base := kept(t, store, token)
+	post := func(c *http.Client, path string, form url.Values) {
+		t.Helper()
+		if status, body := send(t, c, http.MethodPost, base+path, form, atTheSameAddress); status != http.StatusOK {
+			t.Fatal(status, body)
+		}
+	}
+	leads, ana := browser(t), browser(t)
+	post(leads, "/ui/trainer", url.Values{"token": {token}})
+	post(ana, "/ui/join", url.Values{"name": {"Ana"}})
+	post(leads, "/ui/burst", plan("100", "v3"))
+	endsWith(s, 100)
+	post(leads, "/ui/quiz/burst/show", nil)
+	post(ana, "/ui/quiz/burst/guess", url.Values{"guess": {"90"}})
+
+	s, base = kept(t, store, token)
+	if _, page := send(t, ana, http.MethodGet, base+"/ui/burst", nil, atTheSameAddress); !strings.Contains(page, "100 clients") ||
+		!strings.Contains(page, "Your guess is 90") {
+		t.Errorf("the second question: %s", page)
+	}
+	endsWith(s, 90, "a failure")
+	if _, page := send(t, ana, http.MethodGet, base+"/ui/burst", nil, atTheSameAddress); strings.Contains(page, "You guessed") ||
+		strings.Contains(page, "guesses are within") || !strings.Contains(page, "1 of 100 requests failed") {
+		t.Errorf("before the trainer shows the answers: %s", page)
+	}
+}

@@ -139,6 +139,14 @@ func (s *Server) showAll() {
 	}
 }
 
+// Participants is how many a class has; a class may be one that an earlier program has kept.
+func (s *Server) Participants() int {
+	if s.class == nil {
+		return 0
+	}
+	return s.class.Size()
+}
+
 // Wait returns when ctx has ended, and what runs and plays have started is removed.
 func (s *Server) Wait() {
 	s.running.Wait()
@@ -170,13 +178,12 @@ var script string
 var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"add":        add,
 	"paragraphs": lab.Paragraphs,
-	"moves":      explore.Text,
 	"drawing":    drawing,
 	"within":     func(path, page string) bool { return strings.HasPrefix(path, strings.TrimSuffix(page, "/1")) },
 	"upper":      strings.ToUpper,
 	"colour":     colourOf,
 	"owner":      ownerOf,
-	"asks":       lastSentence,
+	"asks":       firstQuestion,
 	"number":     lab.Number,
 	"takes":      takes,
 	"letter":     func(i int) string { return string(rune('a' + i)) },

@@ -96,7 +96,6 @@ func does(to string, something func(*Server, *http.Request) error) answer {
 		if err := something(s, r); err != nil {
 			return err
 		}
-		s.keepClass()
 		page := os.Expand(to, r.PathValue)
 		redirect(w, r, page, "The page "+s.origin(r.Host)+page+" shows what comes of it.")
 		return nil

@@ -50,18 +50,25 @@ type ranVariant struct {
 	Does           string
 }
 
-// run runs the experiment of the scene. Without its servers, a recorded run is shown.
+// recorded is a recorded run, if the servers of the scene are missing. It waits for no other run.
+func (c scene) recorded(q *quiz) (o conclusion, is bool) {
+	e, err := c.In(q.s.cfg.Catalogue)
+	lacks := q.s.cfg.Options.CannotRun(e)
+	if err != nil || lacks == nil {
+		return conclusion{}, false
+	}
+	run, is := c.Recorded(q.s.cfg.Catalogue)
+	if !is {
+		return conclusion{failed: lacks}, true
+	}
+	return c.conclude(run, fmt.Sprintf("This run was recorded on %s: %v.", run.Record.Began.Format(time.DateOnly), lacks)), true
+}
+
+// run runs the experiment of the scene.
 func (c scene) run(ctx context.Context, q *quiz) conclusion {
 	e, err := c.In(q.s.cfg.Catalogue)
 	if err != nil {
 		return conclusion{failed: err}
-	}
-	if lacks := q.s.cfg.Options.CannotRun(e); lacks != nil {
-		run, is := c.Recorded(q.s.cfg.Catalogue)
-		if !is {
-			return conclusion{failed: lacks}
-		}
-		return c.conclude(run, fmt.Sprintf("This run was recorded on %s: %v.", run.Record.Began.Format(time.DateOnly), lacks))
 	}
 	o, now := q.s.cfg.Options, &runNow{stage: c.Stage}
 	o.Trials = 1
@@ -116,7 +123,6 @@ type sceneView struct {
 	Ran     sceneRan
 	Failed  bool // the run has not shown what it should
 	Scenes  []sceneLink
-	Link    link
 	Shows   bool // what is right
 	Guess   int  // -1: none
 	Right   int
@@ -132,7 +138,7 @@ type sceneLink struct {
 func (c scene) data(q *quiz, v *quizView) any {
 	asked := v.choices("guess", v.asked, c.Question, c.texts(), c.Right())
 	of := sceneView{
-		Scene: c.Scene, Asked: asked, Number: c.number + 1, Link: c.link(), Shows: v.Shows(), Guess: asked.Mine, Right: asked.Right,
+		Scene: c.Scene, Asked: asked, Number: c.number + 1, Shows: v.Shows(), Guess: asked.Mine, Right: asked.Right,
 		IsRight: asked.Mine == asked.Right,
 	}
 	if v.Ended {

@@ -180,8 +180,9 @@ func (b *Bench) show(v View) {
 }
 
 // Break does a fault of package watch to a server, or ends one.
-func (b *Bench) Break(ctx context.Context, name, what string) (done watch.Fault, err error) {
-	err = b.inTurn(ctx, func(ctx context.Context) (err error) {
+func (b *Bench) Break(ctx context.Context, name, what string) (watch.Fault, error) {
+	did := make(chan watch.Fault, 1) // it may be done after ctx has ended
+	err := b.inTurn(ctx, func(ctx context.Context) error {
 		b.look(ctx)
 		doing := b.View()
 		if doing.Picture == nil {
@@ -192,8 +193,12 @@ func (b *Bench) Break(ctx context.Context, name, what string) (done watch.Fault,
 		defer b.look(ctx)
 		bounded, cancel := context.WithTimeout(ctx, faultWithin)
 		defer cancel()
-		done, err = b.servers.Do(bounded, name, what)
+		done, err := b.servers.Do(bounded, name, what)
+		did <- done
 		return err
 	})
-	return done, err
+	if err != nil {
+		return watch.Fault{}, err
+	}
+	return <-did, nil
 }

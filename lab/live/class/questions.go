@@ -4,7 +4,6 @@ package class
 
 import (
 	"maps"
-	"slices"
 	"sync"
 )
 
@@ -90,13 +89,6 @@ func (q *Questions) Describe(name, about string) {
 	q.change(name, func(of *question) { of.About = about })
 }
 
-// Names are those of the questions that were guessed, or whose run has begun.
-func (q *Questions) Names() []string {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return slices.Sorted(maps.Keys(q.all))
-}
-
 // Forget drops the guesses of somebody.
 func (q *Questions) Forget(who string) {
 	q.mu.Lock()
@@ -174,7 +166,7 @@ func (q *Questions) Answered(name, showed string, good func(guess string) bool) 
 func (q *Questions) Tell(name string) (good map[string]bool, told bool) {
 	q.change(name, func(of *question) {
 		if told = of.closed && !of.runs && !of.Told; told {
-			of.Told, good = true, of.Good
+			of.Told, good = true, maps.Clone(of.Good) // Forget changes its own
 		}
 	})
 	return good, told
