@@ -232,17 +232,22 @@ func (c *labServeCommand) Run(ctx context.Context, std streams) (err error) {
 		return err
 	}
 	printAddresses(std, origin, c.Address, class)
-	if n := page.Participants(); n > 0 {
-		std.say(fmt.Sprintf("A class of %d goes on, which %s has kept. Begin a new one at %s/ui/class.", n, c.Out, origin))
-	}
-	if listens := localAddr(listener.Addr().String()); origin != "http://"+listens {
-		std.say("A proxy must lead there: the page listens at " + listens + ".")
-	}
+	c.sayMore(std, origin, localAddr(listener.Addr().String()), page.Participants())
 	if c.Browser {
 		openBrowser(ctx, std, origin+map[bool]string{false: "/ui/", true: "/ui/trainer"}[class != nil])
 	}
 	context.AfterFunc(ctx, func() { std.say("Stopping the page and the servers that it started. Saved runs are in " + c.Out + ".") })
 	return servePage(ctx, listener, page)
+}
+
+// sayMore says where a proxy must lead, and that a class goes on which an earlier program has begun.
+func (c *labServeCommand) sayMore(std streams, origin, listens string, participants int) {
+	if origin != "http://"+listens {
+		std.say("A proxy must lead there: the page listens at " + listens + ".")
+	}
+	if participants > 0 {
+		std.say(fmt.Sprintf("A class of %d goes on, which %s has kept. Begin a new one at %s/ui/class.", participants, c.Out, origin))
+	}
 }
 
 // printAddresses prints where this machine's browser reaches the page, and where a class does.

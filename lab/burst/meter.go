@@ -31,13 +31,12 @@ type Second struct {
 	Median, P99, Longest    time.Duration
 }
 
-// Newest is how many answers came in the last whole second.
-func (r Rates) Newest() int {
-	if len(r.Seconds) == 0 {
-		return 0
+// Newest is what came in the last whole second.
+func (r Rates) Newest() (s Second) {
+	if len(r.Seconds) > 0 {
+		s = r.Seconds[len(r.Seconds)-1]
 	}
-	last := r.Seconds[len(r.Seconds)-1]
-	return last.Confirmed + last.Failed
+	return s
 }
 
 // P99 is the 99th percentile of the waits for the confirmed answers of the last whole second; 0: there were none.
