@@ -22,7 +22,8 @@ type player struct {
 	wrote    map[int64]string  // who has written a value
 	tokens   []uint64          // in the sequence of the grants: a small number for each
 	token    map[string]int
-	seen     int // the largest token that the counter has seen
+	seen     int  // the largest token that the counter has seen
+	ignored  bool // it has taken a smaller one since
 	writes   int
 	refused  string // the client whose write was refused
 	decisive int
@@ -253,7 +254,10 @@ func (p *player) freed() {
 }
 
 // see marks the newest token that the counter has seen.
-func (p *player) see(name string) { p.seen = max(p.seen, p.token[name]) }
+func (p *player) see(name string) {
+	p.ignored = p.ignored || p.token[name] < p.seen
+	p.seen = max(p.seen, p.token[name])
+}
 
 // counts is a read, or a write, or both.
 func (p *player) counts(a act) {
@@ -399,6 +403,7 @@ func isTime(e history.Event) bool {
 
 // timePasses ends the lease of the lock, if it has one.
 func (p *player) timePasses(a act) {
+	p.leaps = p.leaps || strings.HasPrefix(a.Text, "passes")
 	switch {
 	case p.owner == "":
 		p.still(a, "Time passes.")
@@ -447,7 +452,8 @@ func (p *player) looks() {
 	}
 	p.lockLooks()
 	if p.Tokens {
-		p.set("seen", "", map[bool]string{true: fmt.Sprint("largest token: ", p.seen)}[p.seen > 0])
+		text := map[bool]string{true: fmt.Sprint("largest token: ", p.seen)}[p.seen > 0]
+		p.set("seen", "", text+map[bool]string{true: ", not compared"}[p.ignored])
 	}
 }
 

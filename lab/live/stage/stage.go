@@ -116,6 +116,7 @@ type director struct {
 	now   looks
 	steps []Step
 	began time.Duration
+	leaps bool // the trial has let time pass without a wait, so its clock says nothing
 }
 
 // direct makes the steps of a trial. The first one shows who is there.
@@ -132,7 +133,11 @@ func direct(events []history.Event, found *history.Violation, o Options) *direct
 
 // step begins a step. Its beats follow.
 func (d *director) step(at time.Duration, says string, bad bool) {
-	d.steps = append(d.steps, Step{Says: says, At: since(at - d.began), Bad: bad})
+	step := Step{Says: says, Bad: bad}
+	if !d.leaps {
+		step.At = since(at - d.began)
+	}
+	d.steps = append(d.steps, step)
 }
 
 // beat ends with the present looks.

@@ -116,6 +116,15 @@ func TestTokensAreSmallNumbers(t *testing.T) {
 	if text := drawn.String(); !strings.Contains(text, "largest token: 2") || strings.Contains(text, "6793473") {
 		t.Errorf("the drawing has other tokens: %s", text)
 	}
+	drawn.Reset()
+	for i := range events {
+		if events[i].Kind == history.Stale {
+			events[i].Kind = history.Write // it is taken
+		}
+	}
+	if err := Write(&drawn, events, nil, Options{Tokens: true}); err != nil || !strings.Contains(drawn.String(), "largest token: 2, not compared") {
+		t.Errorf("the counter takes a smaller token, %v: %s", err, drawn.String())
+	}
 }
 
 // burstOf is a burst whose views wrote these values on two copies. The counter shows the last one.
