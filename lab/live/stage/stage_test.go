@@ -122,7 +122,8 @@ func TestTokensAreSmallNumbers(t *testing.T) {
 			events[i].Kind = history.Write // it is taken
 		}
 	}
-	if err := Write(&drawn, events, nil, Options{Tokens: true}); err != nil || !strings.Contains(drawn.String(), "largest token: 2, not compared") {
+	err := Write(&drawn, events, nil, Options{Tokens: true})
+	if err != nil || !strings.Contains(drawn.String(), "largest token: 2, not compared") {
 		t.Errorf("the counter takes a smaller token, %v: %s", err, drawn.String())
 	}
 }
