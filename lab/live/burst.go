@@ -95,7 +95,7 @@ func (b *bursts) check(r *http.Request) (string, error) {
 func (s *Server) burstPage(r *http.Request) (page, error) {
 	s.lead(r, "the burst")
 	q := s.quizzes[burstName]
-	return q.page(q.view(s.viewerOf(r), nil)), nil
+	return q.page(s.viewerOf(r), nil), nil
 }
 
 // askBurst takes the form with a plan. A class is asked what that plan will show. Without a class it runs, after a guess if there is one.
@@ -150,7 +150,7 @@ var (
 func (b *bursts) choose(q *quiz, p burst.Plan) error {
 	b.s.mu.Lock()
 	defer b.s.mu.Unlock()
-	switch a := b.s.ask(q.question, viewer{}); {
+	switch a := b.s.viewQuestion(q.question, viewer{}); {
 	case a.Runs:
 		return errBurstRuns
 	case a.Waits():
@@ -176,6 +176,8 @@ func (b *bursts) recall(q *quiz) {
 	}
 }
 
+func (b *bursts) isRecorded(*quiz) bool { return false }
+
 // run sends the bursts of the present plan.
 func (b *bursts) run(ctx context.Context, q *quiz) conclusion {
 	b.s.mu.Lock()
@@ -186,15 +188,10 @@ func (b *bursts) run(ctx context.Context, q *quiz) conclusion {
 	var results *burst.Results
 	var err error
 	b.s.follow(redrawBurst, func(changed func()) {
-		results, err = b.send(ctx, plan, func(what string) { now.say(what); changed() }, func(e burst.Event) { now.tell(e); changed() })
+		results, err = b.send(ctx, plan, func(what string) { now.say(what); changed() }, func(e burst.Event) { now.apply(e); changed() })
 	}, func() {
-		b.s.board.putMade(runPart(q.name), func() string { return b.s.fragment("burst-runs", now.copy()) })
-		for _, v := range plan.Chosen() {
-			if n := now.changes(v.Name); n != shown[v.Name] {
-				shown[v.Name] = n
-				b.showCard(now, v, always)
-			}
-		}
+		b.s.board.putMade(runPart(q.name), func() string { return b.s.fragment("burst-runs", now.progress()) })
+		b.showNews(now, always, shown)
 	})
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
@@ -209,7 +206,8 @@ func (b *bursts) run(ctx context.Context, q *quiz) conclusion {
 		return conclusion{failed: err, spoilt: seen}
 	}
 	results.Topology = b.health.Topology
-	return b.conclude(results, plan.About().Name)
+	b.keep(results)
+	return concludeBurst(results, plan.About().Name)
 }
 
 // send starts the instances if they were not, saying what it does, and sends the bursts of a plan.
@@ -236,9 +234,13 @@ func (b *bursts) send(ctx context.Context, plan burst.Plan, say func(string), te
 	return plan.Run(ctx, running.Target, burst.App{}, tell)
 }
 
-// conclude is a run whose bursts were all sent. With requests that failed, it shows nothing about a version.
-func (b *bursts) conclude(results *burst.Results, about string) conclusion {
+// keep adds a run to the history. It needs the lock.
+func (b *bursts) keep(results *burst.Results) {
 	b.ended = append(b.ended[max(0, len(b.ended)-mostEnded+1):], results)
+}
+
+// concludeBurst is what a run came to whose bursts were all sent. With requests that failed, it shows nothing about a version.
+func concludeBurst(results *burst.Results, about string) conclusion {
 	at := slices.IndexFunc(results.Pageview, func(p burst.PageviewRow) bool { return p.Version == about })
 	e := endedBurst{results, results.Pageview[at]}
 	o := conclusion{result: e, good: e.good}
@@ -279,7 +281,7 @@ func (b *bursts) draw(q *quiz) {
 
 // guesses are those of a question that may be seen.
 func (b *bursts) guesses(question string) (all []int64) {
-	a := b.s.ask(question, viewer{})
+	a := b.s.viewQuestion(question, viewer{})
 	if a.Hidden() {
 		return nil
 	}
@@ -296,6 +298,16 @@ func (b *bursts) showCards(now *burstNow, after time.Duration) {
 		if now.courses[v.Name] == nil {
 			b.s.board.put(cardPart(v.Name), "")
 		} else {
+			b.showCard(now, v, after)
+		}
+	}
+}
+
+// showNews shows the versions of which more was told than shown counts.
+func (b *bursts) showNews(now *burstNow, after time.Duration, shown map[string]int) {
+	for _, v := range now.plan.Chosen() {
+		if n := now.changes(v.Name, after); n != shown[v.Name] {
+			shown[v.Name] = n
 			b.showCard(now, v, after)
 		}
 	}
@@ -320,18 +332,18 @@ type burstView struct {
 	About    versions.Version
 	Running  *burst.Running // nil: the instances were not started
 	Topology string
-	Parts    []string // with the cards
-	Replays  bool
-	Seen     bool // there are answers that can be seen again
-	Ended    map[string]any
+	Parts    []string    // with the cards
+	Ended    *endedBurst // the newest; nil: there is none
+	Right    int         // guesses about it that are within a tenth
+	Good     bool        // the viewer's is
 }
 
 func (b *bursts) data(q *quiz, v *quizView) any {
 	b.s.mu.Lock()
 	of := burstView{
 		Able: b.s.cfg.Service != nil, Plan: b.plan, About: b.plan.About(), Running: b.s.bench.Instances(), Topology: b.health.Topology,
-		Seen: b.shown.longest() > 0, Replays: b.s.busy[againPart(q.name)] != nil,
 	}
+	replays, canReplay := b.s.busy[againPart(q.name)] != nil, b.shown.longest() > 0
 	for _, version := range versions.All() {
 		lacks := b.health.Lacks(version) != nil
 		of.Boxes = append(of.Boxes, box{version, slices.Contains(b.plan.Versions, version.Name) && !lacks, lacks})
@@ -341,28 +353,18 @@ func (b *bursts) data(q *quiz, v *quizView) any {
 	if !v.Class {
 		v.RunForm = "plan"
 	}
-	v.AgainForm, v.AgainText, v.CanAgain = "replay", "See it again, slowly", of.Seen && !v.Runs && !of.Replays
-	v.CanStop = v.Runs || of.Replays
+	v.AgainForm, v.AgainText, v.CanAgain = "replay", "See it again, slowly", canReplay && !v.Runs && !replays
+	v.CanStop = v.Runs || replays
 	if v.Ended {
-		of.Ended = v.ended()
-	}
-	return of
-}
-
-// ended is what the newest burst has shown, and what was guessed.
-func (v *quizView) ended() map[string]any {
-	e := v.ran.result.(endedBurst)
-	right := 0
-	for guess, times := range v.Last.Counts {
-		if e.good(guess) {
-			right += times
+		e := v.ran.result.(endedBurst)
+		of.Ended, of.Good = &e, e.good(v.Last.Mine)
+		for guess, times := range v.Last.Counts {
+			if e.good(guess) {
+				of.Right += times
+			}
 		}
 	}
-	shown := map[string]any{"Run": e, "Class": v.Class, "Hidden": v.Last.Hidden() && len(e.About.Failed) == 0, "About": e.About}
-	if v.Last.Shows() { // a run with failures shows nothing about the guesses
-		shown["Guesses"], shown["Right"], shown["Last"], shown["Good"] = v.Last.Guesses, right, v.Last.Mine, e.good(v.Last.Mine)
-	}
-	return shown
+	return of
 }
 
 // slowly is how long the longest version takes when it is seen again.
@@ -399,12 +401,7 @@ func (b *bursts) play(ctx context.Context, of *burstNow) {
 		after := time.Since(began) / time.Duration(slower)
 		told := map[string]any{"Slower": slower, "At": min(after, longest).Milliseconds(), "Of": longest.Milliseconds()}
 		b.s.board.put(againPart(burstName), b.s.fragment("burst-again", told))
-		for _, v := range of.plan.Chosen() {
-			if n := of.answers(v.Name, after); n != shown[v.Name] {
-				shown[v.Name] = n
-				b.showCard(of, v, after)
-			}
-		}
+		b.showNews(of, after, shown)
 		if after > longest {
 			return
 		}

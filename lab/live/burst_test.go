@@ -71,8 +71,9 @@ func endBurst(s *Server, of *burst.Results) {
 	question := q.present()
 	opened := s.questions.Close(question)
 	s.mu.Lock()
-	c := s.bursts.conclude(of, of.Pageview[0].Version)
+	s.bursts.keep(of)
 	s.mu.Unlock()
+	c := concludeBurst(of, of.Pageview[0].Version)
 	c.question = question
 	q.end(c, opened)
 }
@@ -214,9 +215,9 @@ func TestABurstThatCannotBeSent(t *testing.T) {
 		form.Set("guess", "20")
 		do(t, http.MethodPost, base+"/ui/burst", form, nil)
 		looks(t, base, "burst").until("burst", "It did not run: no port is free; end another program. Solve this")
-		testenv.Eventually(t, "it can be pressed again", func() bool { return s.ask("burst-1", viewer{}).Open })
+		testenv.Eventually(t, "it can be pressed again", func() bool { return s.viewQuestion("burst-1", viewer{}).Open })
 	}
-	if a := s.ask("burst-1", viewer{}); a.Mine != "20" {
+	if a := s.viewQuestion("burst-1", viewer{}); a.Mine != "20" {
 		t.Errorf("after a run that failed the question is %+v", a)
 	}
 	_, bare := serving(t)
@@ -266,7 +267,7 @@ func TestWhileABurstRuns(t *testing.T) {
 	}
 	<-starts
 	send(t, ann, http.MethodPost, base+"/ui/quiz/burst/guess", url.Values{"guess": {"600"}}, nil)
-	if counts := s.ask("burst-1", viewer{}).Counts; counts["34"] != 1 || counts["600"] != 0 {
+	if counts := s.viewQuestion("burst-1", viewer{}).Counts; counts["34"] != 1 || counts["600"] != 0 {
 		t.Errorf("the guesses are %v", counts)
 	}
 	status, body := send(t, leads, http.MethodPost, base+"/ui/burst", plan("20", "v0"), nil)
@@ -279,7 +280,7 @@ func TestWhileABurstRuns(t *testing.T) {
 		t.Error("a second press began a run")
 	}
 	send(t, leads, http.MethodPost, base+"/ui/burst", plan("20", "v0"), nil)
-	if n := s.ask("burst-1", viewer{}).Guesses; n != 0 {
+	if n := s.viewQuestion("burst-1", viewer{}).Guesses; n != 0 {
 		t.Errorf("another plan is asked about, and has %d guesses", n)
 	}
 	s.bench.Use(burst.Running{Redis: new(servers.Topology), Instances: []*servers.Instance{{Name: "instance-1", URL: "http://127.0.0.1:9"}}})

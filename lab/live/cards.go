@@ -31,14 +31,8 @@ const always = time.Duration(math.MaxInt64)
 func (n *burstNow) card(v versions.Version, after time.Duration) card {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	of, shown := n.courses[v.Name], card{Version: v, Plan: n.plan}
-	answered := of.answered
-	if later := slices.IndexFunc(answered, func(a answeredAt) bool { return a.at > after }); later >= 0 {
-		answered = answered[:later]
-	} else {
-		shown.Judged = of.judged
-	}
-	names := n.instances()
+	answered, judged := n.courses[v.Name].until(after)
+	shown, names := card{Version: v, Plan: n.plan, Judged: judged}, n.instances()
 	for _, a := range answered {
 		if a.Value > 0 {
 			shown.Wrote = append(shown.Wrote, html.Written{Instance: max(0, slices.Index(names, a.Instance)), Value: a.Value})

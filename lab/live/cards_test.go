@@ -92,9 +92,9 @@ func TestTheResultsOfABurstFitAScreen(t *testing.T) {
 			row = left(v.Name, 60, 20, lab.AsExpected)
 		}
 		for i := range int64(100) {
-			now.tell(burst.Answered{Version: v.Name, Instance: []string{"a", "b"}[i%2], Value: min(i+1, row.Pageview.Final)})
+			now.apply(burst.Answered{Version: v.Name, Instance: []string{"a", "b"}[i%2], Value: min(i+1, row.Pageview.Final)})
 		}
-		now.tell(row)
+		now.apply(row)
 		e.Pageview, e.Order = append(e.Pageview, row.Pageview), append(e.Order, row.Order)
 	}
 	s.bursts.shown = now

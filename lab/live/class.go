@@ -204,11 +204,15 @@ func (s *Server) lead(r *http.Request, title string) {
 var errNoClass = refuse(http.StatusNotFound, errors.New("there is no class; start the page with --class"))
 
 // classPage shows the address, the participants and their points.
-func (s *Server) classPage(*http.Request) (page, error) {
+func (s *Server) classPage(r *http.Request) (page, error) {
 	if s.class == nil {
 		return page{}, errNoClass
 	}
-	return page{Name: "class", Title: "The class", Parts: []string{"class", "class-all"}, Body: map[string]any{
+	parts := []string{"class"}
+	if s.viewerOf(r).Trains() {
+		parts = append(parts, "class-all")
+	}
+	return page{Name: "class", Title: "The class", Parts: parts, Body: map[string]any{
 		"Local": isLoopback(hostOf(s.cfg.Address)), "Room": s.class,
 	}}, nil
 }

@@ -273,7 +273,7 @@ func TestAClassOutlivesItsProgram(t *testing.T) {
 	play := func() {
 		t.Helper()
 		post(leads, "/ui/quiz/scene-3/run", nil)
-		testenv.Eventually(t, "the run has ended", func() bool { return s.ask("scene-3", viewer{}).Waits() })
+		testenv.Eventually(t, "the run has ended", func() bool { return s.viewQuestion("scene-3", viewer{}).Waits() })
 		if status := post(leads, "/ui/quiz/scene-3/show", nil); status != http.StatusOK {
 			t.Fatal("the trainer cannot show the answers:", status)
 		}
@@ -292,7 +292,7 @@ func TestAClassOutlivesItsProgram(t *testing.T) {
 	if scene := page(ana, "/ui/story/3"); !strings.Contains(scene, "1 of 1") || !strings.Contains(scene, ">Right. ") {
 		t.Errorf("a question that was told: %s", scene)
 	}
-	if scene := page(ana, "/ui/story/4"); !strings.Contains(scene, "Your guess is noted") || !s.ask("scene-4", viewer{}).Open {
+	if scene := page(ana, "/ui/story/4"); !strings.Contains(scene, "Your guess is noted") || !s.viewQuestion("scene-4", viewer{}).Open {
 		t.Errorf("a question that was not told: %s", scene)
 	}
 	if burst := page(ana, "/ui/burst"); !strings.Contains(burst, "100 clients") || !strings.Contains(burst, "Your guess is 90") {
@@ -308,7 +308,8 @@ func TestAClassOutlivesItsProgram(t *testing.T) {
 	}
 	post(leads, "/ui/class/reset", nil)
 	s, base = kept(t, store, token)
-	if again := page(ana, "/ui/class"); strings.Contains(again, "Ana") || s.class.Size() != 0 || s.ask("scene-4", viewer{}).Guesses != 0 {
+	again, guesses := page(ana, "/ui/class"), s.viewQuestion("scene-4", viewer{}).Guesses
+	if strings.Contains(again, "Ana") || s.class.Size() != 0 || guesses != 0 {
 		t.Errorf("a new class has something of the one before: %s", again)
 	}
 }
@@ -320,7 +321,7 @@ func TestAnswersAreAboutOneRun(t *testing.T) {
 	s.questions.Guess(afterName("burst-1"), "ana", "1")
 	page := left("v1", 60, 20, lab.AsExpected)
 	endBurst(s, &burst.Results{Users: 100, Pageview: []burst.PageviewRow{page.Pageview}, Order: []burst.OrderRow{page.Order}})
-	if a := s.ask(afterName("burst-1"), viewer{}); a.Guesses != 0 || !a.Open {
+	if a := s.viewQuestion(afterName("burst-1"), viewer{}); a.Guesses != 0 || !a.Open {
 		t.Errorf("%+v", a)
 	}
 }
@@ -508,7 +509,7 @@ func TestAParticipantOnlyGuesses(t *testing.T) {
 			t.Errorf("%s %v: %d %s", c.path, c.form, status, body)
 		}
 	}
-	if len(s.busy) > 0 || s.ask(sceneName(2), viewer{}).Guesses > 0 || s.class.Size() != 1 {
+	if len(s.busy) > 0 || s.viewQuestion(sceneName(2), viewer{}).Guesses > 0 || s.class.Size() != 1 {
 		t.Error("a refused request changed something")
 	}
 	eve := joined(t, base, `<script>alert("Eve")</script>`[:24])
@@ -564,7 +565,7 @@ func TestAClassGuessesAnExperiment(t *testing.T) {
 		t.Errorf("the experiment is asked anew, and shows %s", text)
 	}
 	send(t, leads, http.MethodPost, base+"/ui/class/reset", nil, nil)
-	testenv.Eventually(t, "everything is asked anew", func() bool { return s.ask(e.ID, viewer{}).Open })
+	testenv.Eventually(t, "everything is asked anew", func() bool { return s.viewQuestion(e.ID, viewer{}).Open })
 	status, _ := send(t, right, http.MethodPost, base+"/ui/quiz/scene-3/guess", url.Values{"choice": {"1"}}, nil)
 	if status != http.StatusForbidden {
 		t.Error("a participant of the class before still guesses", status)
@@ -610,17 +611,17 @@ func TestAResetAndAFailureAskAnew(t *testing.T) {
 	send(t, ana, http.MethodPost, base+"/ui/quiz/scene-3/guess", url.Values{"choice": {"0"}}, nil)
 	send(t, leads, http.MethodPost, base+"/ui/quiz/scene-3/run", nil, nil)
 	looks(t, base, "scene-3").until("scene-3", "It did not run: ")
-	if a := s.ask("scene-3", viewer{}); !a.Open || a.Guesses != 1 {
+	if a := s.viewQuestion("scene-3", viewer{}); !a.Open || a.Guesses != 1 {
 		t.Errorf("after a run that could not begin: %+v", a)
 	}
 	send(t, leads, http.MethodPost, base+"/ui/quiz/X1-first/run", nil, nil)
 	send(t, leads, http.MethodPost, base+"/ui/quiz/scene-3/again", nil, nil)
 	send(t, leads, http.MethodPost, base+"/ui/class/reset", nil, nil)
-	if a := s.ask("X1-first", viewer{}); a.Open {
+	if a := s.viewQuestion("X1-first", viewer{}); a.Open {
 		t.Error("a question is open while its experiment runs")
 	}
 	close(release)
-	testenv.Eventually(t, "the question is asked anew", func() bool { return s.ask("X1-first", viewer{}).Open })
+	testenv.Eventually(t, "the question is asked anew", func() bool { return s.viewQuestion("X1-first", viewer{}).Open })
 	testenv.Eventually(t, "the result of the class before is not shown", func() bool {
 		return s.board.get("X1-first-run", viewer{}) == "" && !s.quizzes["X1-first"].view(viewer{}, nil).Ended
 	})

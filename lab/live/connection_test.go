@@ -159,3 +159,30 @@ func TestEightWindowsOfOneBrowser(t *testing.T) {
 	}
 	wait("the windows that are left are connected", false, false, false, false)
 }
+
+// A page asks for the parts that it shows, and for no other, whoever looks at it.
+func TestAPageAsksForThePartsThatItShows(t *testing.T) {
+	t.Parallel()
+	_, alone := burstPage(t, nil, noInstances)
+	_, base := burstPage(t, &Class{Token: token}, noInstances)
+	leads, ana := trains(t, base), joined(t, base, "Ana")
+	for _, path := range []string{
+		"/ui/story", "/ui/story/3", "/ui/burst", "/ui/experiments", "/ui/experiments/L01", "/ui/steps", "/ui/steps/L01/1", "/ui/servers",
+		"/ui/locks", "/ui/join", "/ui/class", "/ui/trainer",
+	} {
+		for who, c := range map[string]*http.Client{"the trainer": leads, "Ana": ana, "a visitor": browser(t), "nobody else": nil} {
+			in := base
+			if c == nil {
+				c, in = http.DefaultClient, alone
+			}
+			_, page := send(t, c, http.MethodGet, in+path, nil, nil)
+			_, list, _ := strings.Cut(page, `data-parts="`)
+			list, _, _ = strings.Cut(list, `"`)
+			for part := range strings.FieldsSeq(list) {
+				if !strings.Contains(page, ` id="`+part+`"`) {
+					t.Errorf("%s, %s: the part %s is nowhere", path, who, part)
+				}
+			}
+		}
+	}
+}

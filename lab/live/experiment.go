@@ -7,11 +7,11 @@ import (
 	"html/template"
 	"io"
 	"net/http"
-	"slices"
 	"strconv"
 	"sync"
 
 	"locklab/lab"
+	"locklab/lab/live/stage"
 	"locklab/lab/report/html"
 )
 
@@ -31,7 +31,9 @@ func (x *experiment) parts() []string  { return []string{runPart(x.ID)} }
 
 func linkTo(e lab.Experiment) link { return link{"/ui/experiments/" + e.ID, cmp.Or(e.Title, e.ID)} }
 
-func (x *experiment) check(r *http.Request) (string, error) { return pick(r, x.Choices) }
+func (x *experiment) check(r *http.Request) (string, error) { return pick(r, len(x.Choices)) }
+
+func (x *experiment) isRecorded(*quiz) bool { return false }
 
 // addExperiments makes a quiz about each experiment.
 func (s *Server) addExperiments() {
@@ -50,10 +52,10 @@ type experimentRan struct {
 
 // run runs the experiment, and saves it.
 func (x *experiment) run(ctx context.Context, q *quiz) conclusion {
-	o, now := q.s.cfg.Options, &runNow{variants: x.Variants}
+	o, now := q.s.cfg.Options, newRunNow(x.Experiment, stage.Options{})
 	o.Store = q.s.cfg.Store
 	r := q.s.runLab(ctx, x.Experiment, o, now, func() {
-		q.s.board.putMade(runPart(q.name), func() string { return q.s.fragment("runs", now.copy()) })
+		q.s.board.putMade(runPart(q.name), func() string { return q.s.fragment("runs", now.view()) })
 	})
 	if r.Record.Interrupted {
 		return conclusion{failed: cmp.Or(context.Cause(ctx), errStopped)}
@@ -92,8 +94,6 @@ type experimentView struct {
 	Asked         choices
 	Missing       error // that it needs
 	Ran           experimentRan
-	Shows         bool // what is right
-	IsRight       bool
 	Explains      bool
 	Runs          []listedRun
 	Before, After link
@@ -101,10 +101,13 @@ type experimentView struct {
 }
 
 func (x *experiment) data(q *quiz, v *quizView) any {
-	asked := v.choices("guess", v.asked, cmp.Or(x.Predict, "What do you expect?"), x.texts(), x.Right)
+	var texts []string
+	for _, choice := range x.Choices {
+		texts = append(texts, choice[len("(a) "):])
+	}
 	of := experimentView{
-		Experiment: x.Experiment, Asked: asked, Missing: q.s.cfg.Options.CannotRun(x.Experiment), Shows: v.Shows(),
-		IsRight: asked.Mine == asked.Right, Explains: v.Trains || !v.Open && !v.Hidden(),
+		Experiment: x.Experiment, Missing: q.s.cfg.Options.CannotRun(x.Experiment), Explains: v.Trains || !v.Open && !v.Hidden(),
+		Asked:  v.choices("guess", v.questionView, cmp.Or(x.Predict, "What do you expect?"), texts, x.Right),
 		Before: x.before, After: x.after, Program: q.s.cfg.Program,
 	}
 	if v.Ended {
@@ -124,24 +127,6 @@ func (x *experiment) data(q *quiz, v *quizView) any {
 	return of
 }
 
-// texts are those of the choices, without their letters.
-func (x *experiment) texts() (all []string) {
-	for _, choice := range x.Choices {
-		all = append(all, choice[len("(a) "):])
-	}
-	return all
-}
-
-// runs are the newest saved ones.
-func (x *experiment) runs(s *Server) []listedRun {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if names := lab.History(s.cfg.Store, x.ID); !slices.Equal(names, x.names) {
-		x.names, x.saved = names, s.listedRuns(x.Experiment)
-	}
-	return x.saved
-}
-
 // experimentOf is the experiment that a request names.
 func (s *Server) experimentOf(r *http.Request) (lab.Experiment, error) {
 	e, err := s.cfg.Catalogue.Find(r.PathValue("id"))
@@ -156,5 +141,5 @@ func (s *Server) experimentPage(r *http.Request) (page, error) {
 	}
 	s.lead(r, fmt.Sprintf("experiment %s", e.ID))
 	q := s.quizzes[e.ID]
-	return q.page(q.view(s.viewerOf(r), nil)), nil
+	return q.page(s.viewerOf(r), nil), nil
 }

@@ -25,6 +25,7 @@ import (
 	"locklab/lab"
 	"locklab/lab/burst"
 	"locklab/lab/explore"
+	"locklab/lab/history"
 	"locklab/lab/live/bench"
 	"locklab/lab/live/class"
 	"locklab/lab/live/stage"
@@ -56,11 +57,11 @@ type Config struct {
 
 // Server serves the live page below /ui/.
 type Server struct {
-	cfg    Config
-	id     string // of this server; the next one after a restart has another
-	board  *board
-	queued chan struct{} // a job waits
+	cfg   Config
+	id    string // of this server; the next one after a restart has another
+	board *board
 
+	ctx     context.Context // of every run
 	running sync.WaitGroup
 
 	crossOrigin *http.CrossOriginProtection
@@ -72,9 +73,9 @@ type Server struct {
 	quizzes map[string]*quiz // by name; what changes in them needs mu
 	bursts  *bursts          // of the quiz about bursts
 
-	mu      sync.Mutex
-	waiting []*underway
-	busy    map[string]*underway // that wait or run, by the part that shows it
+	mu     sync.Mutex
+	busy   map[string]*underway // that wait or run, by the part that shows it
+	newest <-chan struct{}      // closed when the newest job is over, and with it all
 
 	games *steps.Games
 }
@@ -82,9 +83,12 @@ type Server struct {
 // New returns a server. Its runs end with ctx.
 func New(ctx context.Context, cfg Config) (*Server, error) {
 	s := &Server{
-		cfg: cfg, id: rand.Text(), board: newBoard(), crossOrigin: http.NewCrossOriginProtection(), questions: class.NewQuestions(),
-		queued: make(chan struct{}, 1), busy: make(map[string]*underway), quizzes: make(map[string]*quiz),
+		cfg: cfg, id: rand.Text(), board: newBoard(), ctx: ctx, crossOrigin: http.NewCrossOriginProtection(),
+		questions: class.NewQuestions(), busy: make(map[string]*underway), quizzes: make(map[string]*quiz),
 	}
+	none := make(chan struct{})
+	close(none)
+	s.newest = none
 	s.bench = bench.New(ctx.Done(), cfg.Service, !cfg.Remote, s.showServers)
 	if cfg.Address != "" {
 		if err := s.crossOrigin.AddTrustedOrigin(cfg.Address); err != nil {
@@ -99,18 +103,21 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 		s.class, s.questions = room, room.Questions
 	}
 	for i, of := range story.Scenes {
-		if _, err := of.In(cfg.Catalogue); err != nil {
+		e, err := of.In(cfg.Catalogue)
+		if err != nil {
 			return nil, fmt.Errorf("scene %d: %w", i+1, err)
 		}
-		q := s.addQuiz(sceneName(i), scene{of, i})
+		q := s.addQuiz(sceneName(i), scene{of, e, i})
 		q.subject.draw(q)
 	}
 	s.addExperiments()
 	s.addBurst()
-	s.games = s.newGames()
+	s.games = &steps.Games{
+		Changed: s.showGame,
+		Closed:  func(l steps.Lock) { s.board.put(l.Key(), s.fragment("closed", l)) },
+	}
 	s.register()
 	s.board.put("load", s.fragment("no-load", loadView{new(bench.Load)}))
-	s.running.Go(func() { s.work(ctx) })
 	s.running.Go(func() { s.bench.Watch(ctx, s.watchesServers) })
 	return s, nil
 }
@@ -178,7 +185,7 @@ var script string
 var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"add":        add,
 	"paragraphs": lab.Paragraphs,
-	"drawing":    drawing,
+	"drawing":    func(events []history.Event) template.HTML { return drawing(events, nil) },
 	"within":     func(path, page string) bool { return strings.HasPrefix(path, strings.TrimSuffix(page, "/1")) },
 	"upper":      strings.ToUpper,
 	"colour":     colourOf,
@@ -221,9 +228,10 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request, status int, p page
 	}
 	if p.Class {
 		p.Pages = append(slices.Clone(navigation), link{"/ui/class", "The class"})
-		p.Parts = append(p.Parts, "name", "now") // the name, and where the trainer is
-		if p.Viewer.Trains() {
+		if p.Parts = append(p.Parts, "name"); p.Viewer.Trains() {
 			p.Room, p.Parts = s.class, append(p.Parts, "people")
+		} else {
+			p.Parts = append(p.Parts, "now") // where the trainer is
 		}
 	}
 	if p.Texts == nil {

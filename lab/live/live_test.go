@@ -275,8 +275,8 @@ func TestARunIsDrawnWhileItGoesOn(t *testing.T) {
 	do(t, http.MethodPost, base+"/ui/quiz/X2-second/run", nil, nil)
 	second.until("X2-second-run", "This one starts when it ends")
 	s.mu.Lock()
-	if n := len(s.waiting); n != 1 {
-		t.Errorf("%d runs wait, and one was asked for", n)
+	if n := len(s.busy); n != 2 {
+		t.Errorf("%d runs wait or run, and two were asked for", n)
 	}
 	s.mu.Unlock()
 	close(release)
@@ -333,7 +333,7 @@ func TestAnotherSiteIsRefused(t *testing.T) {
 			t.Errorf("%s: %d %s", name, status, body)
 		}
 	}
-	if !s.ask(sceneName(1), viewer{}).Open {
+	if !s.viewQuestion(sceneName(1), viewer{}).Open {
 		t.Error("a refused request began a run")
 	}
 }
@@ -362,18 +362,16 @@ func TestBadInputIsNamed(t *testing.T) {
 	}
 }
 
-// full is a page on which as many runs wait as can. It does none of them.
+// full is a page on which a run goes on, and as many wait as can.
 func full(t *testing.T) *Server {
 	t.Helper()
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	s, err := New(ended, config(""))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Wait()
-	for i := range mostWaiting {
-		if err := s.start(job{part: fmt.Sprint(i)}); err != nil {
+	s, _ := served(t, config(""))
+	for i := range mostWaiting + 1 {
+		err := s.start(job{fmt.Sprint(i), func(ctx context.Context) func() {
+			<-ctx.Done()
+			return func() {}
+		}})
+		if err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -388,7 +386,7 @@ func TestSoManyRunsWait(t *testing.T) {
 	request := httptest.NewRequest(http.MethodPost, "/?version=v3&clients=2", nil)
 	for _, name := range []string{"L01-no-expiry", sceneName(2), burstName} {
 		q := s.quizzes[name]
-		if err := q.begin(); !errors.Is(err, errBusy) || !s.ask(q.question, viewer{}).Open {
+		if err := q.begin(); !errors.Is(err, errBusy) || !s.viewQuestion(q.question, viewer{}).Open {
 			t.Errorf("%s ends with %v", name, err)
 		}
 	}

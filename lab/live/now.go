@@ -11,155 +11,124 @@ import (
 	"locklab/lab/burst"
 	"locklab/lab/history"
 	"locklab/lab/live/stage"
-	"locklab/lab/report/html"
 )
 
 // mostSteps bounds the steps of a trial that are kept for its drawing, which has room for fewer.
 const mostSteps = 2000
 
-// doing is what is done now, in words.
-type doing struct {
-	mu   sync.Mutex // of the whole run
-	says string
-}
-
-// say takes what is done before the run.
-func (d *doing) say(what string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.says = what
-}
-
 // runNow is what the events of a run have told so far.
 type runNow struct {
-	doing
-	began   time.Time
-	work    lab.Started
-	steps   []history.Event // the newest of the trial that runs
-	dropped int             // steps of it before these
-	judged  []judgedSoFar
-	over    int // trials that are judged, apart from those that are repeated
-	trial   int // that runs
-	found   foundView
-
-	stage    stage.Options // see [story.Scene]
-	variants []lab.Variant // that are listed
-}
-
-// judgedSoFar are the trials of a variant that are judged.
-type judgedSoFar struct {
-	Variant            string
-	Trials, Violations int
-}
-
-// tell takes an event of the run.
-func (n *runNow) tell(e lab.Event) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	switch e := e.(type) {
-	case lab.Started:
-		n.work, n.began = e, time.Now()
-	case lab.TrialBegan:
-		n.says, n.steps, n.dropped, n.trial = e.String(), nil, 0, e.Trial
-	case lab.Stepped:
-		if n.steps = append(n.steps, e.Step); len(n.steps) == 2*mostSteps {
-			n.dropped += mostSteps
-			n.steps = slices.Clone(n.steps[mostSteps:])
-		}
-	case lab.TrialJudged:
-		if e.Late {
-			return
-		}
-		n.over++
-		if e.Err != "" && e.Violation == nil { // it shows nothing
-			return
-		}
-		if last := len(n.judged) - 1; last < 0 || n.judged[last].Variant != e.Variant {
-			n.judged = append(n.judged, judgedSoFar{Variant: e.Variant})
-		}
-		so := &n.judged[len(n.judged)-1]
-		if so.Trials++; e.Violation != nil {
-			so.Violations++
-			n.found = foundView{e.Variant, n.trial, slices.Clone(n.steps), e.Violation}
-		}
-	}
-}
-
-// foundView is a trial with a violation.
-type foundView struct {
-	Variant   string
-	Trial     int // 0: there is none
-	steps     []history.Event
-	Violation *history.Violation
-}
-
-// Drawing draws it.
-func (f foundView) Drawing() template.HTML {
-	return markup(func(w io.Writer) error { return html.Drawing(w, f.steps, f.Violation) })
+	mu sync.Mutex
+	runView
 }
 
 // runView is a run as the page shows it while it goes on.
 type runView struct {
-	Found     foundView // the newest trial with a violation
 	Says      string
-	Steps     []history.Event
-	Dropped   int
-	Judged    []judgedSoFar
-	Over, All int           // trials
-	Since     time.Duration // it began; 0: it has not begun
-	Takes     time.Duration // about
-	stage     stage.Options
-	variants  []lab.Variant
+	Steps     []history.Event        // the newest of the trial that runs
+	Dropped   int                    // steps of it before these
+	Variants  []lab.VariantJudgement // the control first, each with its trials that are judged
+	Over, All int                    // trials; one that is repeated is not over
+	Takes     time.Duration          // about
+	Found     *foundTrial            // the newest; nil: there is none
+	began     time.Time
+	trial     int           // that runs
+	stage     stage.Options // see [story.Scene]
 }
 
-func (n *runNow) copy() runView {
+// foundTrial is a trial with a violation.
+type foundTrial struct {
+	Variant   string
+	Trial     int
+	steps     []history.Event
+	Violation *history.Violation
+}
+
+func newRunNow(e lab.Experiment, o stage.Options) *runNow {
+	o.Grows = true
+	n := &runNow{runView: runView{stage: o}}
+	for i, v := range e.Variants {
+		n.Variants = append(n.Variants, lab.VariantJudgement{Name: v.Name, Control: i == 0})
+	}
+	return n
+}
+
+// apply takes an event of the run.
+func (n *runNow) apply(e lab.Event) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	newest := n.steps[max(0, len(n.steps)-mostSteps):]
-	v := runView{
-		Says: n.says, Steps: slices.Clone(newest), Dropped: n.dropped + len(n.steps) - len(newest), Judged: slices.Clone(n.judged),
-		stage: n.stage, variants: n.variants, Found: n.found, Over: min(n.over, n.work.Trials), All: n.work.Trials, Takes: n.work.Takes,
+	switch e := e.(type) {
+	case lab.Started:
+		n.All, n.Takes, n.began = e.Trials, e.Takes, time.Now()
+	case lab.TrialBegan:
+		n.Says, n.Steps, n.Dropped, n.trial = e.String(), nil, 0, e.Trial
+	case lab.Stepped:
+		if n.Steps = append(n.Steps, e.Step); len(n.Steps) == 2*mostSteps {
+			n.Dropped += mostSteps
+			n.Steps = slices.Clone(n.Steps[mostSteps:]) // views keep the old ones
+		}
+	case lab.TrialJudged:
+		if !e.Late {
+			n.judge(e)
+		}
 	}
-	if !n.began.IsZero() {
-		v.Since = time.Since(n.began)
+}
+
+// judge needs the mutex.
+func (n *runNow) judge(e lab.TrialJudged) {
+	n.Over = min(n.Over+1, n.All)
+	if e.Violation != nil {
+		n.Found = &foundTrial{e.Variant, n.trial, n.Steps, e.Violation}
+	}
+	for i := range n.Variants {
+		if v := &n.Variants[i]; v.Name == e.Variant && (e.Err == "" || e.Violation != nil) { // otherwise it shows nothing
+			v.Trials++
+			if e.Violation != nil {
+				v.Violations++
+			}
+		}
+	}
+}
+
+// view is the run as it is now.
+func (n *runNow) view() runView {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	v := n.runView
+	v.Variants = slices.Clone(v.Variants)
+	if older := len(v.Steps) - mostSteps; older > 0 {
+		v.Steps, v.Dropped = v.Steps[older:], v.Dropped+older
 	}
 	return v
 }
 
+// Since is how long ago the run began.
+func (v runView) Since() time.Duration { return time.Since(v.began) }
+
 // Drawing draws the steps.
-func (v runView) Drawing() template.HTML { return drawing(v.Steps) }
+func (v runView) Drawing() template.HTML { return drawing(v.Steps, nil) }
+
+// Drawing draws the steps of the trial, and its violation.
+func (f foundTrial) Drawing() template.HTML { return drawing(f.steps, f.Violation) }
 
 // Scene draws the steps as the story shows them.
 func (v runView) Scene() template.HTML {
-	v.stage.Grows = true
 	return markup(func(w io.Writer) error { return stage.Write(w, v.Steps, nil, v.stage) })
-}
-
-// variantNow is what has become of a variant.
-type variantNow struct {
-	Name, Seen string
-	Control    bool
-}
-
-// Variants are those of the experiment, the control first.
-func (v runView) Variants() (all []variantNow) {
-	for i, of := range v.variants {
-		now := variantNow{Name: of.Name, Control: i == 0}
-		if at := slices.IndexFunc(v.Judged, func(so judgedSoFar) bool { return so.Variant == of.Name }); at >= 0 {
-			now.Seen = lab.VariantJudgement{Trials: v.Judged[at].Trials, Violations: v.Judged[at].Violations}.Seen()
-		}
-		all = append(all, now)
-	}
-	return all
 }
 
 // burstNow is what the events of a plan's bursts have told. It is kept after their end, so that they can be seen again.
 type burstNow struct {
 	plan burst.Plan
 
-	doing
-	number, all int // of the version that runs
-	courses     map[string]*course
+	mu sync.Mutex
+	burstProgress
+	courses map[string]*course
+}
+
+// burstProgress is how far the bursts of a plan are.
+type burstProgress struct {
+	Says        string
+	Number, All int // of the version that runs
 }
 
 // course is what the events have told of a version.
@@ -175,6 +144,14 @@ type answeredAt struct {
 	at time.Duration
 }
 
+// until returns what was told within a time after the first answer. The judgement comes with the last answer.
+func (c *course) until(after time.Duration) ([]answeredAt, *burst.VersionJudged) {
+	if later := slices.IndexFunc(c.answered, func(a answeredAt) bool { return a.at > after }); later >= 0 {
+		return c.answered[:later], nil
+	}
+	return c.answered, c.judged
+}
+
 func newBurstNow(plan burst.Plan) *burstNow {
 	n := &burstNow{plan: plan, courses: make(map[string]*course)}
 	for _, name := range plan.Versions {
@@ -183,15 +160,22 @@ func newBurstNow(plan burst.Plan) *burstNow {
 	return n
 }
 
-// tell takes an event of the bursts.
-func (n *burstNow) tell(e burst.Event) {
+// say notes what is done before the first burst.
+func (n *burstNow) say(what string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.Says = what
+}
+
+// apply takes an event of the bursts.
+func (n *burstNow) apply(e burst.Event) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	switch e := e.(type) {
 	case burst.WarmingUp:
-		n.says = e.String()
+		n.Says = e.String()
 	case burst.VersionBegan:
-		n.says, n.number, n.all = e.String(), e.Number, e.All
+		n.burstProgress = burstProgress{e.String(), e.Number, e.All}
 		n.courses[e.Version] = new(course)
 	case burst.Answered:
 		c := n.courses[e.Version]
@@ -204,39 +188,22 @@ func (n *burstNow) tell(e burst.Event) {
 	}
 }
 
-// doneView is what is done now.
-type doneView struct {
-	Says        string
-	Number, All int
-}
-
-func (n *burstNow) copy() doneView {
+// progress is how far the bursts are now.
+func (n *burstNow) progress() burstProgress {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return doneView{n.says, n.number, n.all}
+	return n.burstProgress
 }
 
-// changes counts what was told of a version.
-func (n *burstNow) changes(version string) int {
+// changes counts what was told of a version within a time after its first answer.
+func (n *burstNow) changes(version string, after time.Duration) int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	c := n.courses[version]
-	if c.judged != nil {
-		return len(c.answered) + 1
+	answered, judged := n.courses[version].until(after)
+	if judged != nil {
+		return len(answered) + 1
 	}
-	return len(c.answered)
-}
-
-// answers counts the answers until a time after the first one.
-func (n *burstNow) answers(version string, until time.Duration) (all int) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for _, a := range n.courses[version].answered {
-		if a.at <= until {
-			all++
-		}
-	}
-	return all
+	return len(answered)
 }
 
 // longest is the time from the first answer of a version until its last.
@@ -244,8 +211,8 @@ func (n *burstNow) longest() (most time.Duration) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, c := range n.courses {
-		if len(c.answered) > 0 {
-			most = max(most, c.answered[len(c.answered)-1].at)
+		if last := len(c.answered) - 1; last >= 0 {
+			most = max(most, c.answered[last].at)
 		}
 	}
 	return most

@@ -12,32 +12,34 @@ import (
 	"locklab/lab"
 	"locklab/lab/burst"
 	"locklab/lab/history"
+	"locklab/lab/live/stage"
 	"locklab/lab/report/html"
 	"locklab/versions"
 )
 
 // A run of many steps keeps the newest ones of its present trial, and counts the others.
 func TestARunThatGoesOnIsBounded(t *testing.T) {
-	var now runNow
-	step := func(seq int) { now.tell(lab.Stepped{Step: history.Event{Seq: seq}}) }
-	now.tell(lab.Started{Trials: 5})
-	now.tell(lab.TrialBegan{Variant: "a", Trial: 1, Trials: 2})
+	now := newRunNow(lab.Experiment{Variants: []lab.Variant{{Name: "a"}, {Name: "b"}}}, stage.Options{})
+	step := func(seq int) { now.apply(lab.Stepped{Step: history.Event{Seq: seq}}) }
+	now.apply(lab.Started{Trials: 5})
+	now.apply(lab.TrialBegan{Variant: "a", Trial: 1, Trials: 2})
 	for seq := range 5*mostSteps + 7 {
 		step(seq + 1)
 	}
-	v := now.copy()
-	if len(v.Steps) != mostSteps || v.Dropped != 4*mostSteps+7 || v.Steps[mostSteps-1].Seq != 5*mostSteps+7 || cap(now.steps) > 5*mostSteps {
-		t.Errorf("%d steps are kept with a capacity of %d, and %d dropped", len(v.Steps), cap(now.steps), v.Dropped)
+	v := now.view()
+	if len(v.Steps) != mostSteps || v.Dropped != 4*mostSteps+7 || v.Steps[mostSteps-1].Seq != 5*mostSteps+7 || cap(now.Steps) > 5*mostSteps {
+		t.Errorf("%d steps are kept with a capacity of %d, and %d dropped", len(v.Steps), cap(now.Steps), v.Dropped)
 	}
-	now.tell(lab.TrialJudged{Variant: "a", Violation: &history.Violation{}})
-	now.tell(lab.TrialBegan{Variant: "a", Trial: 2, Trials: 2})
-	now.tell(lab.TrialJudged{Variant: "a"})
-	now.tell(lab.TrialJudged{Variant: "b"})
-	now.tell(lab.TrialJudged{Variant: "b", Err: "no server"})
-	now.tell(lab.TrialJudged{Variant: "b", Err: "too late", Late: true})
+	now.apply(lab.TrialJudged{Variant: "a", Violation: &history.Violation{}})
+	now.apply(lab.TrialBegan{Variant: "a", Trial: 2, Trials: 2})
+	now.apply(lab.TrialJudged{Variant: "a"})
+	now.apply(lab.TrialJudged{Variant: "b"})
+	now.apply(lab.TrialJudged{Variant: "b", Err: "no server"})
+	now.apply(lab.TrialJudged{Variant: "b", Err: "too late", Late: true})
 	step(1)
-	if v := now.copy(); len(v.Steps) != 1 || v.Dropped != 0 || v.Says != "a, trial 2 of 2" || v.Over != 4 || v.All != 5 ||
-		v.Found.Variant != "a" || v.Found.Trial != 1 || !slices.Equal(v.Judged, []judgedSoFar{{"a", 2, 1}, {"b", 1, 0}}) {
+	if v := now.view(); len(v.Steps) != 1 || v.Dropped != 0 || v.Says != "a, trial 2 of 2" || v.Over != 4 || v.All != 5 ||
+		v.Found.Variant != "a" || v.Found.Trial != 1 || v.Variants[0].Seen() != "violation in 1 of 2 trials" ||
+		v.Variants[1].Seen() != "no violation in 1 trial" {
 		t.Errorf("the next trial: %+v", v)
 	}
 }
@@ -56,7 +58,7 @@ func TestABurstThatGoesOn(t *testing.T) {
 			burst.Answered{Version: "v1", Failed: "no answer", Lost: 1},
 		} {
 			time.Sleep(time.Millisecond)
-			now.tell(e)
+			now.apply(e)
 		}
 		v1, _ := versions.Find("v1")
 		v3, _ := versions.Find("v3")
@@ -69,16 +71,16 @@ func TestABurstThatGoesOn(t *testing.T) {
 		if c.Lost() != 0 || !slices.Equal(c.Wrote, wrote[:1]) {
 			t.Errorf("after the first answer: %+v", c)
 		}
-		if c := now.card(v3, always); c.Wrote != nil || c.Judged != nil || now.changes("v3") != 0 {
+		if c := now.card(v3, always); c.Wrote != nil || c.Judged != nil || now.changes("v3", always) != 0 {
 			t.Errorf("before it begins: %+v", c)
 		}
-		if now.longest() != 3*time.Millisecond || now.copy().Number != 1 || now.changes("v1") != 4 {
-			t.Errorf("%s, %+v, %d", now.longest(), now.copy(), now.changes("v1"))
+		if now.longest() != 3*time.Millisecond || now.progress().Number != 1 || now.changes("v1", always) != 4 {
+			t.Errorf("%s, %+v, %d", now.longest(), now.progress(), now.changes("v1", always))
 		}
 		judged := burst.VersionJudged{}
 		judged.Pageview.Version, judged.Pageview.Lost = "v1", 2
-		now.tell(judged)
-		if c := now.card(v1, always); c.Judged == nil || c.Judged.Pageview.Lost != 2 || now.changes("v1") != 5 {
+		now.apply(judged)
+		if c := now.card(v1, always); c.Judged == nil || c.Judged.Pageview.Lost != 2 || now.changes("v1", always) != 5 {
 			t.Errorf("judged: %+v", c)
 		}
 		if now.card(v1, time.Microsecond).Judged != nil {

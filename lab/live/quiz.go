@@ -29,6 +29,7 @@ type subject interface {
 	template() string                                // of the page
 	parts() []string                                 // of the page that everybody sees alike
 	check(r *http.Request) (guess string, err error) // of a form
+	isRecorded(q *quiz) bool                         // its run takes no time, so it waits for no other
 	run(ctx context.Context, q *quiz) conclusion     // shows the run meanwhile
 	draw(q *quiz)                                    // fills the parts between two runs; it needs the lock
 	data(q *quiz, v *quizView) any                   // for the template
@@ -118,7 +119,7 @@ func (q *quiz) respond(w http.ResponseWriter, r *http.Request, form string, err 
 	if !wantsPage(r) {
 		return err
 	}
-	q.s.show(w, r, statusOf(err), q.page(q.view(q.s.viewerOf(r), map[string]string{form: sentence(err)})))
+	q.s.show(w, r, statusOf(err), q.page(q.s.viewerOf(r), mistakes{form: sentence(err)}))
 	return nil
 }
 
@@ -158,7 +159,7 @@ func (s *Server) record(r *http.Request, question, guess string) error {
 	s.mu.Lock() // no guess is left of who is removed meanwhile
 	defer s.mu.Unlock()
 	if s.class != nil {
-		if err := s.class.MayGuess(v.ID); err != nil {
+		if err := s.class.AllowGuess(v.ID); err != nil {
 			return err
 		}
 	}
@@ -168,10 +169,10 @@ func (s *Server) record(r *http.Request, question, guess string) error {
 	return nil
 }
 
-// pick is the choice that a form has.
-func pick(r *http.Request, of []string) (string, error) {
+// pick is the number of the choice that a form has.
+func pick(r *http.Request, of int) (string, error) {
 	choice, err := strconv.Atoi(r.FormValue("choice"))
-	if err != nil || choice < 0 || choice >= len(of) {
+	if err != nil || choice < 0 || choice >= of {
 		return "", refuse(http.StatusBadRequest, errors.New("choose one of the answers, and press it"))
 	}
 	return strconv.Itoa(choice), nil
@@ -188,18 +189,16 @@ func (q *quiz) begin() error {
 	if runs {
 		return nil
 	}
-	if c, is := q.subject.(scene); is {
-		if o, is := c.recorded(q); is { // it takes no time, and waits for nothing
-			o.question = question
-			q.end(o, opened)
-			return nil
-		}
-	}
-	err := q.s.start(job{runPart(q.name), func(ctx context.Context) func() {
+	run := func(ctx context.Context) func() {
 		o := q.subject.run(ctx, q)
 		o.question = question
 		return func() { q.end(o, opened) }
-	}})
+	}
+	if q.subject.isRecorded(q) {
+		run(context.Background())()
+		return nil
+	}
+	err := q.s.start(job{runPart(q.name), run})
 	if err != nil {
 		q.s.questions.NotRun(question, opened)
 	}
@@ -265,21 +264,21 @@ func (q *quiz) answer(r *http.Request) error {
 	if q.s.class == nil || ran == nil || ran.after.Text == "" {
 		return refuse(http.StatusConflict, errors.New("nothing is asked now; wait until the run has ended"))
 	}
-	choice, err := pick(r, ran.after.Choices)
+	choice, err := pick(r, len(ran.after.Choices))
 	if err == nil {
 		err = q.s.record(r, afterName(ran.question), choice)
 	}
 	return err
 }
 
-// tell shows a class the guesses, and what is right. They are scored if the run has shown what it should.
-func (q *quiz) tell(*http.Request) error {
+// showAnswers shows a class the guesses, and what is right. They are scored if the run has shown what it should.
+func (q *quiz) showAnswers(*http.Request) error {
 	if q.s.class == nil {
 		return errNoClass
 	}
 	q.s.mu.Lock()
 	defer q.s.mu.Unlock()
-	if q.ran == nil || !q.s.tell(q.ran.question) {
+	if q.ran == nil || !q.s.tellGuesses(q.ran.question) {
 		return refuse(http.StatusConflict, errors.New("there is nothing to show: no run has ended since the answers were shown last"))
 	}
 	if a := q.ran.after; a.Text != "" {
@@ -287,7 +286,7 @@ func (q *quiz) tell(*http.Request) error {
 		q.s.questions.Close(name)
 		q.s.questions.Ended(name)
 		q.s.questions.Answered(name, right, func(guess string) bool { return guess == right })
-		q.s.tell(name)
+		q.s.tellGuesses(name)
 	}
 	q.next()
 	q.subject.draw(q)
@@ -295,8 +294,8 @@ func (q *quiz) tell(*http.Request) error {
 	return nil
 }
 
-// tell shows the guesses of a question, and scores them once. It reports false when they cannot be shown now.
-func (s *Server) tell(question string) (told bool) {
+// tellGuesses lets everybody see the guesses of a question, and scores them once. It reports false when that is too early, or too late.
+func (s *Server) tellGuesses(question string) (told bool) {
 	good, told := s.questions.Tell(question)
 	if good != nil {
 		s.class.Score(question, good)

@@ -9,8 +9,8 @@ import (
 	"locklab/lab/live/class"
 )
 
-// asked is a question as a browser shows it.
-type asked struct {
+// questionView is a question as a browser shows it.
+type questionView struct {
 	class.State
 	MayGuess bool
 	Trains   bool
@@ -19,41 +19,41 @@ type asked struct {
 }
 
 // keeps reports whether whatever has the answers must be kept from the viewer: a participant, before the trainer has shown them.
-func (a asked) keeps() bool { return a.Hidden() && !a.Trains }
+func (q questionView) keeps() bool { return q.Hidden() && !q.Trains }
 
 // Hidden reports whether the guesses must not be sent: others would follow them, and nobody would look at what the run shows.
-func (a asked) Hidden() bool { return a.Class && !a.Told }
+func (q questionView) Hidden() bool { return q.Class && !q.Told }
 
 // Waits reports whether a run has ended, and its trainer has not shown the guesses.
-func (a asked) Waits() bool { return a.Class && !a.Open && !a.Runs && !a.Told }
+func (q questionView) Waits() bool { return q.Class && !q.Open && !q.Runs && !q.Told }
 
 // Shows reports whether a run has shown which guess is right, and the viewer may know it.
-func (a asked) Shows() bool { return a.Showed != "" && !a.Hidden() && !a.Runs }
+func (q questionView) Shows() bool { return q.Showed != "" && !q.Hidden() && !q.Runs }
 
-// ask is the present state of a question for a viewer.
-func (s *Server) ask(name string, v viewer) asked {
-	a := asked{State: s.questions.Of(name, v.ID), MayGuess: s.class == nil || v.ID != "", Trains: v.Trains()}
+// viewQuestion is the present state of a question for a viewer.
+func (s *Server) viewQuestion(name string, v viewer) questionView {
+	q := questionView{State: s.questions.Of(name, v.ID), MayGuess: s.class == nil || v.ID != "", Trains: v.Trains()}
 	if s.class != nil {
-		a.Class, a.People = true, s.class.Size()
+		q.Class, q.People = true, s.class.Size()
 	}
-	return a
+	return q
 }
 
 // quizView is a quiz as a browser shows it.
 type quizView struct {
-	asked           // the present question
-	Last     asked  // the question of the newest run
-	Name     string // of the quiz
-	Question string // name of the present one
-	Viewer   viewer
-	Ended    bool  // a run has ended
-	Failed   error // the newest has not
-	Stopped  bool  // that was wanted
-	Stopping bool
-	Of       any // the data of the subject
+	questionView              // the present one
+	Last         questionView // of the newest run
+	Name         string       // of the quiz
+	Question     string       // name of the present one
+	Viewer       viewer
+	Ended        bool  // a run has ended
+	Failed       error // the newest has not
+	Stopped      bool  // that was wanted
+	Stopping     bool
+	Of           any // the data of the subject
 	buttons
 	After choices
-	Wrong map[string]string        // what is wrong, by the form or its field
+	Wrong mistakes
 	Texts map[string]template.HTML // of the parts that everybody sees alike; nil: they are on the page
 	ran   *conclusion
 }
@@ -68,11 +68,11 @@ type buttons struct {
 	CanAgain             bool
 }
 
-func (q *quiz) view(of viewer, beside map[string]string) *quizView {
+func (q *quiz) view(of viewer, wrong mistakes) *quizView {
 	q.s.mu.Lock()
 	v := &quizView{
-		asked: q.s.ask(q.question, of), Name: q.name, Question: q.question, Viewer: of, Ended: q.ran != nil, ran: q.ran, Wrong: beside,
-		Failed: q.failed, Stopped: errors.Is(q.failed, errStopped),
+		questionView: q.s.viewQuestion(q.question, of), Name: q.name, Question: q.question, Viewer: of, Wrong: wrong,
+		Ended: q.ran != nil, ran: q.ran, Failed: q.failed, Stopped: errors.Is(q.failed, errStopped),
 	}
 	if u := q.s.busy[runPart(q.name)]; u != nil {
 		v.Stopping = u.stopped
@@ -85,9 +85,9 @@ func (q *quiz) view(of viewer, beside map[string]string) *quizView {
 		v.RunForm = "run"
 	}
 	if v.Ended {
-		v.Last = q.s.ask(q.ran.question, of)
+		v.Last = q.s.viewQuestion(q.ran.question, of)
 		if after := q.ran.after; v.Class && after.Text != "" {
-			v.After = v.choices("answer", q.s.ask(afterName(q.ran.question), of), after.Text, after.Choices, after.Right)
+			v.After = v.choices("answer", q.s.viewQuestion(afterName(q.ran.question), of), after.Text, after.Choices, after.Right)
 		}
 	}
 	q.s.mu.Unlock()
@@ -96,40 +96,45 @@ func (q *quiz) view(of viewer, beside map[string]string) *quizView {
 }
 
 // page is the page of a quiz.
-func (q *quiz) page(v *quizView) page {
+func (q *quiz) page(of viewer, wrong mistakes) page {
+	v := q.view(of, wrong)
 	v.Texts = make(map[string]template.HTML)
 	for _, part := range q.subject.parts() {
 		v.Texts[part] = template.HTML(q.s.board.get(part, v.Viewer))
 	}
-	of := q.subject.link()
+	at := q.subject.link()
 	return page{
-		Name: "quiz", Title: of.Text, At: of.To, Parts: append(q.subject.parts(), q.name), Body: q.name,
+		Name: "quiz", Title: at.Text, At: at.To, Parts: append(q.subject.parts(), q.name), Body: q.name,
 		Texts: map[string]template.HTML{q.name: template.HTML(q.s.fragment(q.subject.template(), v))},
 	}
 }
 
 // choices are answers that can be pressed.
 type choices struct {
-	asked
+	questionView
 	Form, To string
 	Text     string
 	All      []string
-	Mine     int // -1: none
+	Mine     int    // -1: none
+	Mistake  string // in that choice; empty: it is not told
 	Right    int
 	Keys     bool // each has a letter, which is its key
-	Wrong    map[string]string
+	Wrong    mistakes
 }
 
-func (v *quizView) choices(form string, a asked, text string, all []string, right int) choices {
+func (v *quizView) choices(form string, q questionView, text string, all []string, right int) choices {
 	c := choices{
-		asked: a, Form: form, To: "/ui/quiz/" + v.Name + "/" + form, Text: text, All: all, Mine: -1, Right: right, Keys: form == "guess",
-		Wrong: v.Wrong,
+		questionView: q, Form: form, To: "/ui/quiz/" + v.Name + "/" + form, Text: text, All: all, Mine: -1, Right: right,
+		Keys: form == "guess", Wrong: v.Wrong,
 	}
-	if mine, err := strconv.Atoi(a.Mine); err == nil {
+	if mine, err := strconv.Atoi(q.Mine); err == nil {
 		c.Mine = mine
 	}
 	return c
 }
+
+// IsRight reports whether the viewer has chosen the right one.
+func (c choices) IsRight() bool { return c.Mine == c.Right }
 
 // vote is how many have chosen something.
 type vote struct {
@@ -145,11 +150,11 @@ func (c choices) Vote(choice int) vote {
 // Voted is the vote of the choice that is right.
 func (c choices) Voted() string { return fmt.Sprintf("%d of %d", c.Vote(c.Right).N, c.Guesses) }
 
-// wrong is what is said beside a form, or a field.
-type wrong struct{ Form, Text string }
+// mistakes are what is wrong, by the form or its field.
+type mistakes map[string]string
 
-// WrongAt is what is wrong there; without a text nothing is.
-func (v quizView) WrongAt(form string) wrong { return wrong{form, v.Wrong[form]} }
+// mistake is said beside a form, or a field. Without a text nothing is wrong there.
+type mistake struct{ Form, Text string }
 
-// WrongAt is what is wrong with the choice.
-func (c choices) WrongAt(form string) wrong { return wrong{form, c.Wrong[form]} }
+// At is what is wrong with a form, or a field.
+func (m mistakes) At(form string) mistake { return mistake{form, m[form]} }

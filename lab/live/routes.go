@@ -31,7 +31,6 @@ type answer func(s *Server, w http.ResponseWriter, r *http.Request) error
 
 // routes are all of them.
 var routes = []route{
-	{"GET /ui/{$}", visitor, leads("/ui/story/1")},
 	{"GET /ui/story", visitor, shows((*Server).storyPage)},
 	{"GET /ui/story/{scene}", visitor, shows((*Server).scenePage)},
 	{"GET /ui/burst", visitor, shows((*Server).burstPage)},
@@ -41,7 +40,7 @@ var routes = []route{
 	{"POST /ui/quiz/{name}/run", trainer, asks((*quiz).run)},
 	{"POST /ui/quiz/{name}/stop", trainer, asks((*quiz).stop)},
 	{"POST /ui/quiz/{name}/answer", participant, asks((*quiz).answer)},
-	{"POST /ui/quiz/{name}/show", trainer, asks((*quiz).tell)},
+	{"POST /ui/quiz/{name}/show", trainer, asks((*quiz).showAnswers)},
 	{"POST /ui/quiz/{name}/again", trainer, asks((*quiz).again)},
 	{"GET /ui/experiments", visitor, shows((*Server).experiments)},
 	{"GET /ui/experiments/{id}", visitor, shows((*Server).experimentPage)},
@@ -79,14 +78,6 @@ func shows(of func(*Server, *http.Request) (page, error)) answer {
 			s.show(w, r, http.StatusOK, p)
 		}
 		return err
-	}
-}
-
-// leads answers with another page.
-func leads(to string) answer {
-	return func(_ *Server, w http.ResponseWriter, r *http.Request) error {
-		http.Redirect(w, r, to, http.StatusSeeOther)
-		return nil
 	}
 }
 
@@ -146,6 +137,7 @@ var navigation = []link{
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /{$}", http.RedirectHandler("/ui/", http.StatusSeeOther))
+	mux.Handle("GET /ui/{$}", http.RedirectHandler("/ui/story/1", http.StatusSeeOther))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { // as an instance has it, for the container's health check
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write([]byte(`{"instance": "page"}`))

@@ -7,7 +7,6 @@ import (
 	"html/template"
 	"io"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"locklab/lab"
@@ -39,9 +38,8 @@ type job struct {
 
 // underway is a job that waits or runs.
 type underway struct {
-	job
 	stopped bool
-	cancel  context.CancelCauseFunc // nil: it waits
+	cancel  context.CancelCauseFunc
 }
 
 // start queues a run, unless one of the same part waits or runs. It fails when too many wait.
@@ -51,7 +49,7 @@ func (s *Server) start(j job) error {
 	switch {
 	case s.busy[j.part] != nil:
 		return nil
-	case len(s.waiting) == mostWaiting:
+	case len(s.busy) > mostWaiting:
 		return errBusy
 	}
 	says := "begins"
@@ -59,13 +57,31 @@ func (s *Server) start(j job) error {
 		says = "waits"
 	}
 	s.board.put(j.part, s.fragment(says, nil))
-	s.busy[j.part] = &underway{job: j}
-	s.waiting = append(s.waiting, s.busy[j.part])
-	select {
-	case s.queued <- struct{}{}:
-	default: // the worker will look anyway
-	}
+	ctx, cancel := context.WithCancelCause(s.ctx)
+	s.busy[j.part] = &underway{cancel: cancel}
+	before, done := s.newest, make(chan struct{})
+	s.newest = done
+	s.running.Go(func() {
+		defer close(done)
+		defer cancel(nil)
+		s.do(ctx, j, before)
+		<-before // a stopped job lets none pass the job before it
+	})
 	return nil
+}
+
+// do does a job when the one before is over. One that was stopped until then gets a context that has ended, and never begins.
+func (s *Server) do(ctx context.Context, j job, before <-chan struct{}) {
+	select {
+	case <-before:
+		s.board.put(j.part, s.fragment("begins", nil))
+	case <-ctx.Done():
+	}
+	show := j.do(ctx)
+	s.mu.Lock()
+	delete(s.busy, j.part)
+	s.mu.Unlock()
+	show()
 }
 
 // isBusy reports whether a run of a part waits or runs.
@@ -75,65 +91,13 @@ func (s *Server) isBusy(part string) bool {
 	return s.busy[part] != nil
 }
 
-// stop ends the run of a part: its context is cancelled with errStopped. One that waits gets a context that has ended, and never begins.
-// Stop does nothing when none waits or runs.
+// stop ends the run of a part, if one waits or runs: its context is cancelled with errStopped.
 func (s *Server) stop(part string) {
 	s.mu.Lock()
-	u := s.busy[part]
-	if u == nil || u.stopped {
-		s.mu.Unlock()
-		return
-	}
-	u.stopped = true
-	at := slices.Index(s.waiting, u)
-	if at >= 0 {
-		s.waiting = slices.Delete(s.waiting, at, at+1)
-	}
-	s.mu.Unlock()
-	if at < 0 {
-		u.cancel(errStopped)
-		return
-	}
-	never, cancel := context.WithCancelCause(context.Background())
-	cancel(errStopped)
-	s.finish(never, u)
-}
-
-// finish does a job until its end.
-func (s *Server) finish(ctx context.Context, u *underway) {
-	show := u.do(ctx)
-	s.mu.Lock()
-	delete(s.busy, u.part)
-	s.mu.Unlock()
-	show()
-}
-
-// next takes the job that waits for the longest time, with its context; nil: none waits.
-func (s *Server) next(ctx context.Context) (context.Context, *underway) {
-	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.waiting) == 0 {
-		return nil, nil
-	}
-	u := s.waiting[0]
-	s.waiting = slices.Delete(s.waiting, 0, 1)
-	ctx, u.cancel = context.WithCancelCause(ctx)
-	return ctx, u
-}
-
-// work does one run after the other until ctx ends.
-func (s *Server) work(ctx context.Context) {
-	for {
-		select {
-		case <-s.queued:
-		case <-ctx.Done():
-			return
-		}
-		for running, u := s.next(ctx); u != nil && ctx.Err() == nil; running, u = s.next(ctx) {
-			s.board.put(u.part, s.fragment("begins", nil))
-			s.finish(running, u)
-			u.cancel(nil)
-		}
+	if u := s.busy[part]; u != nil {
+		u.stopped = true
+		u.cancel(errStopped)
 	}
 }
 
@@ -142,7 +106,7 @@ func (s *Server) runLab(ctx context.Context, e lab.Experiment, o lab.Options, no
 	o.Seed = rand.Uint64N(shortSeed)
 	o.Command = s.cfg.Command(e, o)
 	s.follow(redraw, func(changed func()) {
-		o.Tell = func(e lab.Event) { now.tell(e); changed() }
+		o.Tell = func(e lab.Event) { now.apply(e); changed() }
 		if r.Record.Interrupted = ctx.Err() != nil; r.Record.Interrupted {
 			return // nothing was begun, so nothing is saved
 		}
@@ -183,9 +147,9 @@ func (s *Server) follow(pause time.Duration, work func(changed func()), show fun
 	}
 }
 
-// drawing draws the trial that runs.
-func drawing(events []history.Event) template.HTML {
-	return markup(func(w io.Writer) error { return html.Drawing(w, events, nil) })
+// drawing draws a trial. Without a violation more events may come.
+func drawing(events []history.Event, found *history.Violation) template.HTML {
+	return markup(func(w io.Writer) error { return html.Drawing(w, events, found) })
 }
 
 // markup is what package lab/report/html has written. It escapes everything that comes from a history.

@@ -9,6 +9,7 @@ import (
 
 	"locklab/lab/burst"
 	"locklab/lab/live/bench"
+	"locklab/lab/live/stage"
 	"locklab/lab/watch"
 )
 
@@ -145,7 +146,7 @@ func (v serversView) Colour(name string) string {
 	if i < 0 || i > 2 {
 		return ""
 	}
-	return "client-" + string(rune('a'+i))
+	return stage.Colour(i)
 }
 
 // wires are the connections of two tiers that stand beside each other.

@@ -42,7 +42,7 @@ func TestARunThatShowsNothingScoresNobody(t *testing.T) {
 	play()
 	send(t, ana, http.MethodPost, base+"/ui/quiz/L01/guess", url.Values{"choice": {"0"}}, nil)
 	send(t, leads, http.MethodPost, base+"/ui/quiz/L01/run", nil, nil)
-	testenv.Eventually(t, "the experiment has ended", func() bool { return s.ask("L01-no-expiry", viewer{}).Waits() })
+	testenv.Eventually(t, "the experiment has ended", func() bool { return s.viewQuestion("L01-no-expiry", viewer{}).Waits() })
 	asks := func(name string) bool { return s.quizzes[name].view(viewer{}, nil).After.Text != "" }
 	if asks("scene-3") || asks("L01-no-expiry") {
 		t.Error("a class is asked what was lost in a run that shows nothing")
@@ -196,9 +196,7 @@ func TestANewClassKnowsNothingOfTheBurstsBefore(t *testing.T) {
 	}
 	opened := s.questions.Close(q.present())
 	send(t, leads, http.MethodPost, base+"/ui/class/reset", nil, nil)
-	s.mu.Lock()
-	c := s.bursts.conclude(results, "v1")
-	s.mu.Unlock()
+	c := concludeBurst(results, "v1")
 	c.question = q.present()
 	q.end(c, opened)
 	joined(t, base, "Bob")

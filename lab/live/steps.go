@@ -9,16 +9,9 @@ import (
 
 	"locklab/lab"
 	"locklab/lab/explore"
+	"locklab/lab/live/stage"
 	"locklab/lab/live/steps"
 )
-
-// newGames are the plays of the page: each change is shown in every browser.
-func (s *Server) newGames() *steps.Games {
-	return &steps.Games{
-		Changed: s.showGame,
-		Closed:  func(l steps.Lock) { s.board.put(l.Key(), s.fragment("closed", l)) },
-	}
-}
 
 // showGame shows what has become of a play. Its texts are made now: a browser that comes later must not look at a play that moves.
 func (s *Server) showGame(g *steps.Game) {
@@ -32,7 +25,8 @@ func (s *Server) showGame(g *steps.Game) {
 
 // plays lists the locks that can be played.
 func (s *Server) plays(*http.Request) (page, error) {
-	return page{Name: "plays", Title: "Step by step", Body: playable(s.cfg.Catalogue)}, nil
+	hasNone := func(e lab.Experiment) bool { return len(e.Interleavings) == 0 }
+	return page{Name: "plays", Title: "Step by step", Body: slices.DeleteFunc(slices.Clone(s.cfg.Catalogue), hasNone)}, nil
 }
 
 // playedLock is the lock that a request names.
@@ -82,16 +76,11 @@ func colourOf(client string) string {
 	if client == "" {
 		return ""
 	}
-	return "client-" + strings.ToLower(client)
+	return stage.Colour(int(client[0] - 'A'))
 }
 
 // ownerOf is the class with the colour of the client that a value of the lock names; empty: it names none.
 func ownerOf(value string) string {
 	_, name, _ := strings.Cut(value, "attempt-")
 	return colourOf(name[:min(1, len(name))])
-}
-
-// playable are the experiments that have locks to play.
-func playable(c lab.Catalogue) []lab.Experiment {
-	return slices.DeleteFunc(slices.Clone(c), func(e lab.Experiment) bool { return len(e.Interleavings) == 0 })
 }

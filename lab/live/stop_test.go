@@ -36,7 +36,7 @@ func TestARunIsStopped(t *testing.T) {
 	do(t, http.MethodPost, base+"/ui/quiz/X1-first/stop", nil, nil)
 	looks(t, base, "X1-first").until("X1-first", "The run was stopped, so it shows nothing.")
 	testenv.Eventually(t, "no run is active", func() bool { return !s.isBusy("X1-first-run") && !s.isBusy("X2-second-run") })
-	if a := s.ask("X1-first", viewer{}); !a.Open || a.Mine != "0" || a.Runs {
+	if a := s.viewQuestion("X1-first", viewer{}); !a.Open || a.Mine != "0" || a.Runs {
 		t.Errorf("after the stop the question is %+v", a)
 	}
 	looks(t, base, "X1-first").until("X1-first", "inconclusive", "Replay")
@@ -71,14 +71,15 @@ func TestABurstThatCannotBeginNow(t *testing.T) {
 	s, told := full(t), newBurstNow(burst.Plan{Users: 2, Versions: []string{"v1"}})
 	for value := range int64(2) {
 		time.Sleep(time.Microsecond)
-		told.tell(burst.Answered{Version: "v1", Instance: "a", Value: value + 1})
+		told.apply(burst.Answered{Version: "v1", Instance: "a", Value: value + 1})
 	}
 	s.bursts.shown = told
 	w, request := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/ui/burst/replay", nil)
 	if _ = s.replayBurst(w, request); w.Code != http.StatusServiceUnavailable || s.isBusy(againPart(burstName)) {
 		t.Errorf("it ends with %d", w.Code)
 	}
-	if err := s.quizzes[burstName].begin(); !errors.Is(err, errBusy) || s.isBusy(runPart(burstName)) || !s.ask("burst-1", viewer{}).Open {
+	err := s.quizzes[burstName].begin()
+	if !errors.Is(err, errBusy) || s.isBusy(runPart(burstName)) || !s.viewQuestion("burst-1", viewer{}).Open {
 		t.Errorf("a new one ends with %v", err)
 	}
 }
@@ -112,9 +113,9 @@ func TestAStartIsStopped(t *testing.T) {
 		<-starts
 		do(t, http.MethodPost, base+"/ui/quiz/burst/stop", nil, nil)
 		looks(t, base, burstName).until(burstName, "The run was stopped")
-		testenv.Eventually(t, "it can be sent again", func() bool { return s.ask("burst-1", viewer{}).Open })
+		testenv.Eventually(t, "it can be sent again", func() bool { return s.viewQuestion("burst-1", viewer{}).Open })
 	}
-	if a := s.ask("burst-1", viewer{}); !a.Open || a.Mine != "20" || len(s.bursts.ended) != 0 {
+	if a := s.viewQuestion("burst-1", viewer{}); !a.Open || a.Mine != "20" || len(s.bursts.ended) != 0 {
 		t.Errorf("after the stop the question is %+v", a)
 	}
 	do(t, http.MethodPost, base+"/ui/servers/start", nil, nil)
@@ -139,14 +140,14 @@ func TestARunShowsItsVariants(t *testing.T) {
 	release <- struct{}{}
 	variants.until("X4-two-run", "no violation in 1 trial")
 	do(t, http.MethodPost, base+"/ui/quiz/X4/again", nil, nil) // not while it runs
-	if a := s.ask("X4-two", viewer{}); a.Open || a.Mine != "0" {
+	if a := s.viewQuestion("X4-two", viewer{}); a.Open || a.Mine != "0" {
 		t.Errorf("during the run the question is asked anew: %+v", a)
 	}
 	release <- struct{}{}
 	variants.until("X4-two-run", "no violation in 2 trials")
 	testenv.Eventually(t, "it has ended", func() bool { return !s.isBusy("X4-two-run") })
 	do(t, http.MethodPost, base+"/ui/quiz/X4/again", nil, nil)
-	if a := s.ask("X4-two", viewer{}); !a.Open || a.Mine != "" || s.board.get("X4-two-run", viewer{}) != "" {
+	if a := s.viewQuestion("X4-two", viewer{}); !a.Open || a.Mine != "" || s.board.get("X4-two-run", viewer{}) != "" {
 		t.Errorf("asked anew it is %+v", a)
 	}
 }
@@ -171,7 +172,7 @@ func TestAParticipantSeesNoAnswer(t *testing.T) {
 	send(t, leads, http.MethodPost, base+"/ui/quiz/X1/run", nil, nil)
 	looker.until("X1-first-run", "Running now")
 	send(t, leads, http.MethodPost, base+"/ui/quiz/X1/stop", nil, nil)
-	testenv.Eventually(t, "it has ended", func() bool { return s.ask("X1-first", viewer{}).Open })
+	testenv.Eventually(t, "it has ended", func() bool { return s.viewQuestion("X1-first", viewer{}).Open })
 	told("after a stop", guesses, false)
 	told("after a stop", runs, true)
 	send(t, leads, http.MethodPost, base+"/ui/class/reset", nil, nil)
@@ -229,3 +230,39 @@ func TestAStalledReaderDisturbsNobody(t *testing.T) {
 type deadlines struct{ *httptest.ResponseRecorder }
 
 func (deadlines) SetWriteDeadline(time.Time) error { return nil }
+
+// Runs begin in the order in which they were asked for, one after the other. One that is stopped while it waits lets none pass.
+func TestRunsBeginInTheirOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		none := make(chan struct{})
+		close(none)
+		s := &Server{board: newBoard(), ctx: t.Context(), busy: make(map[string]*underway), newest: none}
+		began, over := make(chan string, 9), make(chan struct{})
+		ask := func(part string) {
+			t.Helper()
+			if err := s.start(job{part, func(ctx context.Context) func() {
+				if ctx.Err() == nil {
+					began <- part
+					<-over
+				}
+				return func() {}
+			}}); err != nil {
+				t.Error(err)
+			}
+		}
+		for _, part := range []string{"a", "b", "c", "d"} {
+			ask(part)
+		}
+		s.stop("b")
+		for _, want := range []string{"a", "c", "d"} {
+			if synctest.Wait(); len(began) != 1 || s.isBusy("b") {
+				t.Fatalf("%d runs go on, and the one that was stopped does: %v", len(began), s.isBusy("b"))
+			}
+			if part := <-began; part != want {
+				t.Errorf("%s begins before %s", part, want)
+			}
+			over <- struct{}{}
+		}
+		s.running.Wait()
+	})
+}

@@ -17,6 +17,7 @@ import (
 // scene is a scene of the story, which a quiz is about. Its number counts from 0.
 type scene struct {
 	story.Scene
+	runs   lab.Experiment
 	number int
 }
 
@@ -26,15 +27,7 @@ func (c scene) link() link       { return link{fmt.Sprintf("/ui/story/%d", c.num
 func (c scene) template() string { return "scene" }
 func (c scene) parts() []string  { return []string{runPart(sceneName(c.number))} }
 
-func (c scene) check(r *http.Request) (string, error) { return pick(r, c.texts()) }
-
-// texts are those of the choices.
-func (c scene) texts() (all []string) {
-	for _, choice := range c.Choices {
-		all = append(all, choice.Text)
-	}
-	return all
-}
+func (c scene) check(r *http.Request) (string, error) { return pick(r, len(c.Choices)) }
 
 // sceneRan is what the run of a scene has shown.
 type sceneRan struct {
@@ -50,30 +43,22 @@ type ranVariant struct {
 	Does           string
 }
 
-// recorded is a recorded run, if the servers of the scene are missing. It waits for no other run.
-func (c scene) recorded(q *quiz) (o conclusion, is bool) {
-	e, err := c.In(q.s.cfg.Catalogue)
-	lacks := q.s.cfg.Options.CannotRun(e)
-	if err != nil || lacks == nil {
-		return conclusion{}, false
-	}
-	run, is := c.Recorded(q.s.cfg.Catalogue)
-	if !is {
-		return conclusion{failed: lacks}, true
-	}
-	return c.conclude(run, fmt.Sprintf("This run was recorded on %s: %v.", run.Record.Began.Format(time.DateOnly), lacks)), true
-}
+// isRecorded reports whether the servers of the scene are missing.
+func (c scene) isRecorded(q *quiz) bool { return q.s.cfg.Options.CannotRun(c.runs) != nil }
 
-// run runs the experiment of the scene.
+// run runs the experiment of the scene, or shows a recorded run of it.
 func (c scene) run(ctx context.Context, q *quiz) conclusion {
-	e, err := c.In(q.s.cfg.Catalogue)
-	if err != nil {
-		return conclusion{failed: err}
+	if lacks := q.s.cfg.Options.CannotRun(c.runs); lacks != nil {
+		run, is := c.Recorded(q.s.cfg.Catalogue)
+		if !is {
+			return conclusion{failed: lacks}
+		}
+		return c.conclude(run, fmt.Sprintf("This run was recorded on %s: %v.", run.Record.Began.Format(time.DateOnly), lacks))
 	}
-	o, now := q.s.cfg.Options, &runNow{stage: c.Stage}
+	o, now := q.s.cfg.Options, newRunNow(c.runs, c.Stage)
 	o.Trials = 1
-	r := q.s.runLab(ctx, e, o, now, func() {
-		q.s.board.putMade(runPart(q.name), func() string { return q.s.fragment("scene-runs", now.copy()) })
+	r := q.s.runLab(ctx, c.runs, o, now, func() {
+		q.s.board.putMade(runPart(q.name), func() string { return q.s.fragment("scene-runs", now.view()) })
 	})
 	if r.Record.Interrupted {
 		return conclusion{failed: cmp.Or(context.Cause(ctx), errStopped)}
@@ -111,22 +96,18 @@ func (c scene) draw(q *quiz) {
 		q.s.board.put(runPart(q.name), string(markup(c.Still)))
 		return
 	}
-	shown := map[string]any{"Variants": q.ran.result.(sceneRan).Variants, "Hidden": q.s.ask(q.question, viewer{}).Hidden()}
+	shown := map[string]any{"Variants": q.ran.result.(sceneRan).Variants, "Hidden": q.s.viewQuestion(q.question, viewer{}).Hidden()}
 	q.s.board.putMade(runPart(q.name), func() string { return q.s.fragment("scene-ran", shown) })
 }
 
 // sceneView is a scene as its page shows it.
 type sceneView struct {
 	story.Scene
-	Asked   choices
-	Number  int // from 1
-	Ran     sceneRan
-	Failed  bool // the run has not shown what it should
-	Scenes  []sceneLink
-	Shows   bool // what is right
-	Guess   int  // -1: none
-	Right   int
-	IsRight bool
+	Asked  choices
+	Number int // from 1
+	Ran    sceneRan
+	Failed bool // the run has not shown what it should
+	Scenes []sceneLink
 }
 
 // sceneLink leads to a scene.
@@ -136,18 +117,22 @@ type sceneLink struct {
 }
 
 func (c scene) data(q *quiz, v *quizView) any {
-	asked := v.choices("guess", v.asked, c.Question, c.texts(), c.Right())
-	of := sceneView{
-		Scene: c.Scene, Asked: asked, Number: c.number + 1, Shows: v.Shows(), Guess: asked.Mine, Right: asked.Right,
-		IsRight: asked.Mine == asked.Right,
+	var texts []string
+	for _, choice := range c.Choices {
+		texts = append(texts, choice.Text)
 	}
+	asked := v.choices("guess", v.questionView, c.Question, texts, c.Right())
+	if asked.Mine >= 0 {
+		asked.Mistake = c.Choices[asked.Mine].Wrong
+	}
+	of := sceneView{Scene: c.Scene, Asked: asked, Number: c.number + 1}
 	if v.Ended {
 		of.Ran = v.ran.result.(sceneRan)
 		of.Failed = of.Ran.Verdict != lab.AsExpected
 	}
 	for i := range story.Scenes {
 		other := q.s.scene(i)
-		state := q.s.ask(other.present(), viewer{})
+		state := q.s.viewQuestion(other.present(), viewer{})
 		of.Scenes = append(of.Scenes, sceneLink{other.subject.link(), !state.Open && !state.Runs})
 	}
 	return of
@@ -164,7 +149,7 @@ func (s *Server) scenePage(r *http.Request) (page, error) {
 	}
 	q := s.scene(n - 1)
 	s.lead(r, fmt.Sprintf("scene %d: %s", n, q.subject.link().Text))
-	return q.page(q.view(s.viewerOf(r), nil)), nil
+	return q.page(s.viewerOf(r), nil), nil
 }
 
 // storyPage compares what a person has expected with what happened.
@@ -175,9 +160,9 @@ func (s *Server) storyPage(r *http.Request) (page, error) {
 	for i := range story.Scenes {
 		v := s.scene(i).view(s.viewerOf(r), nil)
 		all = append(all, v)
-		if of := v.Of.(sceneView); of.Shows && of.Guess >= 0 {
+		if asked := v.Of.(sceneView).Asked; asked.Shows() && asked.Mine >= 0 {
 			guessed++
-			if of.IsRight {
+			if asked.IsRight() {
 				right++
 			}
 		}

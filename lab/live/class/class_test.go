@@ -130,23 +130,23 @@ func TestWhoMayJoinAndGuess(t *testing.T) {
 	if err := p.Join(strings.Repeat("ä", longestName), "", "3", "192.0.2.1"); err != nil {
 		t.Errorf("a name of %d letters: %v", longestName, err)
 	}
-	if err := p.MayGuess("2"); !errors.Is(err, ErrNobody) {
+	if err := p.AllowGuess("2"); !errors.Is(err, ErrNobody) {
 		t.Errorf("somebody without a name guesses: %v", err)
 	}
 	for range guesses.Count {
-		if err := p.MayGuess(ana.ID); err != nil {
+		if err := p.AllowGuess(ana.ID); err != nil {
 			t.Fatal(err)
 		}
 	}
 	var often error
 	for range 20 {
-		often = errors.Join(often, p.MayGuess(ana.ID))
+		often = errors.Join(often, p.AllowGuess(ana.ID))
 	}
 	if !errors.Is(often, ErrOften) {
 		t.Errorf("a participant guesses as often as a program can: %v", often)
 	}
 	other, _ := p.Of("3")
-	if err := p.MayGuess(other.ID); err != nil {
+	if err := p.AllowGuess(other.ID); err != nil {
 		t.Errorf("the guesses of one participant are counted as another's: %v", err)
 	}
 }
@@ -179,7 +179,7 @@ func TestCodesAreTriedSeldom(t *testing.T) {
 		}
 		ana, _ := p.Of("phone")
 		for range guesses.Count {
-			if err := p.MayGuess(ana.ID); err != nil {
+			if err := p.AllowGuess(ana.ID); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -192,7 +192,7 @@ func TestCodesAreTriedSeldom(t *testing.T) {
 			}
 		}
 		time.Sleep(guesses.Window) // in the bubble: it costs no time
-		_ = p.MayGuess(ana.ID)
+		_ = p.AllowGuess(ana.ID)
 		if err := p.Join("Ana", ana.Code, "eve", "192.0.2.1"); !errors.Is(err, ErrOften) {
 			t.Errorf("more codes are tried: %v", err)
 		}

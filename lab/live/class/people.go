@@ -237,8 +237,8 @@ func (p *People) Looking() (n int) {
 	return n
 }
 
-// MayGuess is nil for a participant that has guessed seldom in the last seconds.
-func (p *People) MayGuess(id string) error {
+// AllowGuess counts a guess of a participant, and returns an error for one too many in the last seconds.
+func (p *People) AllowGuess(id string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.find(id) == nil {

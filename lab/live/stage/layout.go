@@ -21,7 +21,7 @@ const (
 
 // colour is the class of a client or a copy.
 func (c cast) colour(name string) string {
-	return colour(max(0, slices.Index(slices.Concat(c.clients, c.copies), name)))
+	return Colour(max(0, slices.Index(slices.Concat(c.clients, c.copies), name)))
 }
 
 // label is the name of a client, or of a copy, for people.

@@ -200,8 +200,8 @@ func since(d time.Duration) string {
 	return fmt.Sprintf("after %.2f s", d.Seconds())
 }
 
-// colour is the class of the client with a number.
-func colour(i int) string { return "client-" + string(rune('a'+i%3)) }
+// Colour is the class with the colour of the client, or the copy of a program, with a number from 0.
+func Colour(i int) string { return "client-" + string(rune('a'+i%3)) }
 
 // numerically sorts instance-2 before instance-10.
 func numerically(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)) }
