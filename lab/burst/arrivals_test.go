@@ -117,6 +117,22 @@ func TestSecondsOfALoad(t *testing.T) {
 	})
 }
 
+// A counter that begins again is seen: two of its views wrote 1. One that lost an update is not taken for such a counter.
+func TestACounterThatBeginsAgain(t *testing.T) {
+	var meter Meter
+	defer meter.begin(func(Event) {})()
+	for _, value := range []int64{1, 2, 3, 2, 4} {
+		meter.add(Answered{Value: value})
+	}
+	if at := meter.Rates(60).FellAt; !at.IsZero() {
+		t.Errorf("a lost update is seen as a counter that fell at %s", at)
+	}
+	began := time.Now()
+	if meter.add(Answered{Value: 1}); meter.Rates(60).FellAt.Before(began) {
+		t.Error("nothing is seen")
+	}
+}
+
 // A load says which number cannot be, and what to take instead.
 func TestALoadIsBounded(t *testing.T) {
 	for _, c := range []struct {

@@ -11,6 +11,7 @@ type Meter struct {
 	mu    sync.Mutex
 	waits []time.Duration // for the confirmed answers of this second
 	ended bool
+	top   int64 // largest value that was written
 	all   Rates
 }
 
@@ -18,10 +19,12 @@ type Meter struct {
 type Rates struct {
 	Began                   time.Time // zero: it has not begun
 	Confirmed, Failed, Lost int
-	Stale                   int      // writes that were refused
-	Why                     string   // of the newest failure
-	Before                  int      // how many seconds are older than the first of Seconds
-	Seconds                 []Second // whole ones, and at last the begun one in which the load has ended
+	Stale                   int       // writes that were refused
+	Why                     string    // of the newest failure
+	WhyAt                   time.Time // it came
+	FellAt                  time.Time // a view wrote less than half of the largest value, as after a loss of the counter; zero: none did
+	Before                  int       // how many seconds are older than the first of Seconds
+	Seconds                 []Second  // whole ones, and at last the begun one in which the load has ended
 }
 
 // Second is what came in one: answers, and updates that are lost since, at least. Failed includes refused stale writes. The waits are those
@@ -84,12 +87,15 @@ func (m *Meter) add(e Answered) int {
 	now := &m.all.Seconds[len(m.all.Seconds)-1]
 	switch {
 	case e.Failed != "":
-		m.all.Failed, m.all.Why, now.Failed = m.all.Failed+1, e.Failed, now.Failed+1
+		m.all.Failed, m.all.Why, m.all.WhyAt, now.Failed = m.all.Failed+1, e.Failed, time.Now(), now.Failed+1
 	case e.Stale:
 		m.all.Stale, now.Failed = m.all.Stale+1, now.Failed+1
 	default:
 		m.all.Confirmed, now.Confirmed = m.all.Confirmed+1, now.Confirmed+1
 		m.waits = append(m.waits, e.Waited)
+		if m.top = max(m.top, e.Value); 2*e.Value < m.top {
+			m.all.FellAt = time.Now()
+		}
 	}
 	if more := e.Lost - m.all.Lost; more > 0 {
 		m.all.Lost, now.Lost = e.Lost, now.Lost+more

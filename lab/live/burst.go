@@ -95,7 +95,7 @@ func (b *bursts) check(r *http.Request) (string, error) {
 func (s *Server) burstPage(r *http.Request) (page, error) {
 	s.lead(r, "the burst")
 	q := s.quizzes[burstName]
-	return q.page(s.viewerOf(r), nil), nil
+	return q.page(q.view(s.viewerOf(r), nil)), nil
 }
 
 // askBurst takes the form with a plan. A class is asked what that plan will show. Without a class it runs, after a guess if there is one.

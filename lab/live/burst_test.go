@@ -207,6 +207,14 @@ func TestABurstThatCannotBeSent(t *testing.T) {
 			t.Errorf("%s: %d %s", says, status, body)
 		}
 	}
+	wrong := plan("7", "v1", "v3")
+	wrong.Set("guess", "5")
+	if _, body := do(t, http.MethodPost, base+"/ui/burst", wrong, nil); !all(body, []string{
+		`name="users" inputmode="numeric" autocomplete="off" value="7"`, `value="4" aria-describedby="wrong-drivers"`,
+		`autocomplete="off" value="5"`, `value="v1" checked`, `value="v3" checked`,
+	}) || strings.Contains(body, `value="v0" checked`) {
+		t.Errorf("a refused form loses what was typed: %s", body)
+	}
 	if len(starts) != 0 {
 		t.Error("bad input starts the instances")
 	}

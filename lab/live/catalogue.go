@@ -5,19 +5,28 @@ import (
 	"html/template"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
 	"locklab/lab"
 )
 
-// articles are the five that the lab reproduces.
-var articles = []struct{ ID, About string }{
+// article is one that the lab reproduces.
+type article struct{ ID, About string }
+
+// articles are all of them.
+var articles = []article{
 	{"A0", "Korean: a limit of calls"},
 	{"A1", "Korean: Redisson"},
 	{"A2", "Japanese: drivers grab an order"},
 	{"A3", "Chinese: Redis as lock and cache"},
 	{"A4", "Russian: page views"},
+}
+
+// articlesIn are those whose ids a text has.
+func articlesIn(text string) []article {
+	return slices.DeleteFunc(slices.Clone(articles), func(a article) bool { return !strings.Contains(text, a.ID) })
 }
 
 // group is a part of the list of experiments.
@@ -74,14 +83,17 @@ func takes(d time.Duration) string {
 
 var oneSentence = regexp.MustCompile(`[^.?!]+(?:[.?!][^\s]+[^.?!]*)*[.?!]`)
 
-// firstQuestion returns the first sentence of a text that is a question, or the whole text.
-func firstQuestion(text string) string {
-	for _, one := range oneSentence.FindAllString(text, -1) {
-		if strings.HasSuffix(one, "?") {
-			return strings.TrimSpace(one)
+// asking is a text with a question: what it asks, and before that about what.
+type asking struct{ Setting, Question string }
+
+// firstQuestion parts a text at its first sentence that is a question. What follows is left out.
+func firstQuestion(text string) asking {
+	for _, at := range oneSentence.FindAllStringIndex(text, -1) {
+		if one := text[at[0]:at[1]]; strings.HasSuffix(one, "?") {
+			return asking{strings.TrimSpace(text[:at[0]]), strings.TrimSpace(one)}
 		}
 	}
-	return text
+	return asking{Question: text}
 }
 
 //go:embed static/experiments.js

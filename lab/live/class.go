@@ -2,6 +2,7 @@ package live
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"crypto/subtle"
 	"errors"
@@ -198,6 +199,9 @@ func (s *Server) lead(r *http.Request, title string) {
 	if s.class == nil || !s.viewerOf(r).Trains() {
 		return
 	}
+	s.mu.Lock()
+	s.ledTo = r.URL.Path
+	s.mu.Unlock()
 	s.board.put("now", s.fragment("now", link{r.URL.Path, title}))
 }
 
@@ -224,7 +228,7 @@ func (s *Server) joinPage(*http.Request) (page, error) {
 	return page{Name: "join", Title: "Join the class", Body: joining{}}, nil
 }
 
-// joinClass gives a browser a name.
+// joinClass gives a browser a name, and leads it to where the trainer is.
 func (s *Server) joinClass(w http.ResponseWriter, r *http.Request) error {
 	if s.class == nil || s.viewerOf(r).ID != "" {
 		http.Redirect(w, r, "/ui/", http.StatusSeeOther)
@@ -246,7 +250,10 @@ func (s *Server) joinClass(w http.ResponseWriter, r *http.Request) error {
 	s.keepClass()
 	remember(w, r, personCookie, secret)
 	s.showAll() // how many can guess
-	http.Redirect(w, r, "/ui/class", http.StatusSeeOther)
+	s.mu.Lock()
+	to := cmp.Or(s.ledTo, "/ui/class")
+	s.mu.Unlock()
+	http.Redirect(w, r, to, http.StatusSeeOther)
 	return nil
 }
 

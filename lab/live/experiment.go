@@ -141,5 +141,5 @@ func (s *Server) experimentPage(r *http.Request) (page, error) {
 	}
 	s.lead(r, fmt.Sprintf("experiment %s", e.ID))
 	q := s.quizzes[e.ID]
-	return q.page(s.viewerOf(r), nil), nil
+	return q.page(q.view(s.viewerOf(r), nil)), nil
 }

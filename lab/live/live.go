@@ -76,6 +76,7 @@ type Server struct {
 	mu     sync.Mutex
 	busy   map[string]*underway // that wait or run, by the part that shows it
 	newest <-chan struct{}      // closed when the newest job is over, and with it all
+	ledTo  string               // path of the page that the trainer has opened; empty: none
 
 	games *steps.Games
 }

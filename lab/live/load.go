@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -128,10 +129,23 @@ func (v loadView) Class() string { return answerOf(v.Says()) }
 
 // Why is the failure of a load that has no result, or else the newest failure of a request.
 func (v loadView) Why() string {
-	if v.Err != nil {
+	switch {
+	case v.Err != nil:
 		return sentence(v.Err)
+	case v.Rates.Why != "":
+		return fmt.Sprintf("Newest error, %s: %s", v.WhyAt.Format(time.TimeOnly), v.Rates.Why)
 	}
-	return v.Rates.Why
+	return ""
+}
+
+// Anew says why the counter began again; empty: it did not.
+func (v loadView) Anew() string {
+	for _, c := range slices.Backward(v.Changes) {
+		if c.Empty != "" && v.FellAt.After(c.At) {
+			return c.Empty + " restarted empty, so the counter began again at 0"
+		}
+	}
+	return ""
 }
 
 // Slow is the wait that 99 of 100 views do not exceed, in words.

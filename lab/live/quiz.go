@@ -119,7 +119,9 @@ func (q *quiz) respond(w http.ResponseWriter, r *http.Request, form string, err 
 	if !wantsPage(r) {
 		return err
 	}
-	q.s.show(w, r, statusOf(err), q.page(q.s.viewerOf(r), mistakes{form: sentence(err)}))
+	v := q.view(q.s.viewerOf(r), mistakes{form: sentence(err)})
+	v.Typed = r.Form
+	q.s.show(w, r, statusOf(err), q.page(v))
 	return nil
 }
 

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
+	"net/url"
+	"slices"
 	"strconv"
 
 	"locklab/lab/live/class"
@@ -54,6 +56,7 @@ type quizView struct {
 	buttons
 	After choices
 	Wrong mistakes
+	Typed url.Values               // the form that was refused; nil: none was
 	Texts map[string]template.HTML // of the parts that everybody sees alike; nil: they are on the page
 	ran   *conclusion
 }
@@ -96,8 +99,7 @@ func (q *quiz) view(of viewer, wrong mistakes) *quizView {
 }
 
 // page is the page of a quiz.
-func (q *quiz) page(of viewer, wrong mistakes) page {
-	v := q.view(of, wrong)
+func (q *quiz) page(v *quizView) page {
 	v.Texts = make(map[string]template.HTML)
 	for _, part := range q.subject.parts() {
 		v.Texts[part] = template.HTML(q.s.board.get(part, v.Viewer))
@@ -149,6 +151,22 @@ func (c choices) Vote(choice int) vote {
 
 // Voted is the vote of the choice that is right.
 func (c choices) Voted() string { return fmt.Sprintf("%d of %d", c.Vote(c.Right).N, c.Guesses) }
+
+// Field is what somebody has typed into a field of a form that was refused, or else its value.
+func (v quizView) Field(name string, value any) any {
+	if typed, is := v.Typed[name]; is {
+		return typed[0]
+	}
+	return value
+}
+
+// Checks reports whether a box of the form is checked: in a form that was refused, as it was sent.
+func (v quizView) Checks(name, value string, checked bool) bool {
+	if typed, is := v.Typed[name]; is {
+		return slices.Contains(typed, value)
+	}
+	return checked
+}
 
 // mistakes are what is wrong, by the form or its field.
 type mistakes map[string]string

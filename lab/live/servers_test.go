@@ -171,6 +171,40 @@ func TestServersAreDrawn(t *testing.T) {
 	}
 }
 
+// What the servers do not say is not shown as a fact: while Redis cannot be asked nobody knows that no lock is held.
+func TestLocksOfAServerThatDoesNotAnswer(t *testing.T) {
+	for state, knows := range map[watch.State]bool{watch.Runs: true, watch.Paused: false, watch.Silent: false, watch.Ended: false} {
+		v := serversView{View: bench.View{Picture: &watch.Picture{Topology: "single", Redis: []watch.Box{{Name: "redis-1", State: state}}}}}
+		var text strings.Builder
+		if err := pages.ExecuteTemplate(&text, "lock-now", v); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(text.String(), "No lock is held") != knows {
+			t.Errorf("of a server that is %s the page says %s", state, text.String())
+		}
+	}
+}
+
+// A load whose Redis was restarted says where its views are, once it was seen that the counter fell.
+func TestALoadThatLostItsCounterSaysWhy(t *testing.T) {
+	restarted := watch.Change{At: time.Now(), What: "restart redis-1", Empty: "redis-1"}
+	for _, c := range []struct {
+		fell time.Time
+		of   []watch.Change
+		says bool
+	}{
+		{restarted.At.Add(time.Second), []watch.Change{restarted}, true},
+		{time.Time{}, []watch.Change{restarted}, false},
+		{restarted.At.Add(-time.Second), []watch.Change{restarted}, false},
+		{restarted.At.Add(time.Second), []watch.Change{{At: restarted.At, What: "restart instance-1"}}, false},
+	} {
+		v := loadView{&bench.Load{Rates: burst.Rates{Lost: 9, FellAt: c.fell}, Changes: c.of}}
+		if (v.Anew() != "") != c.says {
+			t.Errorf("%+v: %q", c, v.Anew())
+		}
+	}
+}
+
 // curl sends a form with a line of the page, as a program that takes every kind of answer, and returns what it prints.
 func curl(t *testing.T, line string) (printed string) {
 	t.Helper()

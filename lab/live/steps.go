@@ -55,7 +55,7 @@ func (s *Server) playPage(r *http.Request) (page, error) {
 	s.lead(r, "step by step: "+l.Title)
 	goal, impossible := l.Goal(l.Of())
 	return page{Name: "play-page", Title: "Step by step: " + l.Of().Name, Parts: []string{l.Key()}, Body: map[string]any{
-		"Lock": l, "Work": explore.Work, "Goal": goal, "Impossible": impossible,
+		"Lock": l, "Work": explore.Work, "Goal": goal, "Impossible": impossible, "Articles": articlesIn(l.Of().Article),
 	}}, nil
 }
 

@@ -149,7 +149,7 @@ func (s *Server) scenePage(r *http.Request) (page, error) {
 	}
 	q := s.scene(n - 1)
 	s.lead(r, fmt.Sprintf("scene %d: %s", n, q.subject.link().Text))
-	return q.page(s.viewerOf(r), nil), nil
+	return q.page(q.view(s.viewerOf(r), nil)), nil
 }
 
 // storyPage compares what a person has expected with what happened.

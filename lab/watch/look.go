@@ -38,13 +38,16 @@ func (p *Picture) Tiers() (all []Tier) {
 	if p == nil {
 		return nil
 	}
-	room := p.roomForMasters()
+	room := p.masters()
+	if p.Topology == "sentinel" { // the old master stays beside the new one
+		room++
+	}
 	masters, replicas := p.split(room)
 	for _, t := range []Tier{
 		{"Balancer", 1, []Box{{Name: "round robin", Addr: strings.TrimPrefix(p.Balancer, "http://127.0.0.1"), State: Runs}}},
 		{"Instances", 0, p.Instances},
 		{"Redis, " + p.Topology, room, masters},
-		{"Replicas", len(p.Redis) - max(1, room-1), replicas},
+		{"Replicas", len(p.Redis) - p.masters(), replicas},
 		{"Sentinels", 0, p.Sentinels},
 	} {
 		if t.Room = max(t.Room, len(t.Boxes)); t.Room > 0 {
@@ -54,20 +57,31 @@ func (p *Picture) Tiers() (all []Tier) {
 	return all
 }
 
-// roomForMasters is one more than there are masters where another server can replace one.
-func (p *Picture) roomForMasters() int {
-	switch p.Topology {
-	case "sentinel":
-		return 2
-	case "cluster":
-		return len(p.Redis)/2 + 1
+// masters is how many the topology has when no server fails.
+func (p *Picture) masters() int {
+	if p.Topology == "cluster" {
+		return len(p.Redis) / 2
 	}
 	return 1
 }
 
+func isMaster(b Box) bool { return b.Role == "master" || b.Role == "" && b.answers() } // miniredis says no role
+
+func (b Box) answers() bool { return b.State == Runs || b.State == IsCut }
+
+// Blind reports whether locks may be held that the picture does not show, because a master gave no answer.
+func (p *Picture) Blind() bool {
+	asked := 0
+	for _, b := range p.Redis {
+		if isMaster(b) && b.answers() {
+			asked++
+		}
+	}
+	return asked < p.masters()
+}
+
 // split parts the masters from the others. A master that ended stays one, until its place is needed.
 func (p *Picture) split(room int) (masters, replicas []Box) {
-	isMaster := func(b Box) bool { return b.Role == "master" || b.Role == "" && b.State == Runs } // miniredis says no role
 	for _, b := range p.Redis {
 		if isMaster(b) {
 			room--
@@ -161,7 +175,7 @@ func (s *Servers) Look(ctx context.Context) Picture {
 		asking.Go(func() {
 			ctx, cancel := context.WithTimeout(ctx, answerWithin)
 			defer cancel()
-			if (boxes[i].State == Runs || boxes[i].State == IsCut) && s.ask(ctx, one, &boxes[i]) != nil {
+			if boxes[i].answers() && s.ask(ctx, one, &boxes[i]) != nil {
 				boxes[i].State = Silent
 			}
 		})

@@ -68,6 +68,7 @@ type Change struct {
 	At     time.Time
 	What   string
 	Master string // the server that has become a master; empty: the change is another
+	Empty  string // the server of Redis that was restarted, and keeps nothing on its disk; empty: the change is another
 }
 
 // Servers are those of a service that runs. Its methods must not be called simultaneously: a restart replaces a process.
@@ -212,7 +213,12 @@ func (s *Servers) Newest(n int) []Fault {
 // Changes are those since a time, with the faults, the oldest first.
 func (s *Servers) Changes(began time.Time) (all []Change) {
 	for _, f := range s.done {
-		all = append(all, Change{At: f.At, What: f.What + " " + f.Server})
+		c := Change{At: f.At, What: f.What + " " + f.Server}
+		isRedis := func(s *server) bool { return s.name == f.Server && s.kind == ofRedis }
+		if f.What == Restart && slices.ContainsFunc(s.all, isRedis) {
+			c.Empty = f.Server
+		}
+		all = append(all, c)
 	}
 	all = slices.DeleteFunc(append(all, s.changed...), func(c Change) bool { return c.At.Before(began) })
 	slices.SortStableFunc(all, func(a, b Change) int { return a.At.Compare(b.At) })

@@ -248,7 +248,9 @@ func TestFaultsOfOneServer(t *testing.T) {
 		const name = "redis-1"
 		is := func(then State) { // a busy machine may not answer in the time of one look
 			t.Helper()
-			look(t, s, "it "+string(then), func(p Picture) bool { return p.Redis[0].State == then })
+			look(t, s, "it "+string(then), func(p Picture) bool {
+				return p.Redis[0].State == then && p.Blind() == (then == Paused || then == Ended)
+			})
 		}
 		look(t, s, "it runs", func(p Picture) bool { return p.Redis[0].State == Runs && (p.Redis[0].Role == "master") == real })
 		for _, c := range []struct {

@@ -16,7 +16,7 @@ import (
 // in place of the secrets of browsers. The codes of the participants are in it, so only its owner may read it.
 //
 // What is NOT guaranteed: that the newest changes survive a crash of the machine. They survive the end of this program, however it ends.
-// And only one program may use a file at a time: of two, the one that saves last wins.
+// Nor that two programs which save at the same moment notice each other; otherwise the second one saves nothing, and says so.
 type File struct {
 	*People
 	Questions *Questions
@@ -25,8 +25,9 @@ type File struct {
 	asked atomic.Int64 // how often Save was called
 
 	mu    sync.Mutex
-	saved int64 // calls of Save whose changes are in the file
-	err   error // of the newest attempt
+	saved int64       // calls of Save whose changes are in the file
+	err   error       // of the newest attempt
+	is    os.FileInfo // the file as this program has read or written it; nil: there was none
 }
 
 // kept is what a file has.
@@ -50,6 +51,7 @@ type keptQuestion struct {
 // error says what to do.
 func Open(path string) (*File, error) {
 	f := &File{People: NewPeople(), Questions: NewQuestions(), path: path}
+	f.is, _ = os.Stat(path) // before it is read: what is written in between is noticed
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return f, nil
@@ -115,12 +117,27 @@ func (f *File) Save() error {
 		return f.err
 	}
 	f.saved = f.asked.Load()
+	if f.err = f.others(); f.err != nil {
+		return f.err
+	}
 	pieces, err := f.encode()
 	if err == nil {
 		err = replace(f.path, pieces)
 	}
+	if err == nil {
+		f.is, err = os.Stat(f.path)
+	}
 	f.err = err
 	return err
+}
+
+// others returns an error if another program has written the file. It needs the mutex.
+func (f *File) others() error {
+	now, err := os.Stat(f.path)
+	if err != nil || f.is != nil && os.SameFile(f.is, now) && f.is.ModTime().Equal(now.ModTime()) {
+		return nil
+	}
+	return fmt.Errorf("another program writes %s; stop one of the two, and start the other one again", f.path)
 }
 
 // NotSaved is why the newest changes are not in the file; nil: they are.

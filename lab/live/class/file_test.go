@@ -156,3 +156,24 @@ func TestAFailureToSaveIsSaid(t *testing.T) {
 		t.Error("the failure is over, and still said:", err)
 	}
 }
+
+// Of two programs with one file the second one to save says so, each time, and does not overwrite what the other has saved.
+func TestTwoProgramsDoNotOverwriteEachOther(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "class.json")
+	first, second := opened(t, path), opened(t, path)
+	for i, name := range []string{"Ana", "Ben"} {
+		if err := first.Join(name, "", name, "192.0.2.1"); err != nil {
+			t.Fatal(err)
+		}
+		if err := first.Save(); err != nil {
+			t.Fatal(err)
+		}
+		second.SignIn("a trainer")
+		if err := second.Save(); err == nil || second.NotSaved() == nil {
+			t.Errorf("save %d of the second program says nothing", i)
+		}
+	}
+	if again := opened(t, path); again.Size() != 2 || again.Trains("a trainer") {
+		t.Errorf("the file has %d participants", again.Size())
+	}
+}

@@ -22,6 +22,7 @@ const (
 	answersTop, answersLow = 64, 128
 	lossesLow              = 150 // they hang below the answers
 	waitsTop, waitsLow     = 176, 216
+	narrowest              = 400 // with room for more than a word in the legend
 )
 
 // Rates writes a plot of a load, with room for some seconds. The newest is at the right. The names of the moments are above it.
@@ -41,8 +42,7 @@ func Rates(w io.Writer, of burst.Rates, width float64, room int, moments []Momen
 		p.rows(x, answers, []axisTick{{float64(most), fmt.Sprint(most)}})
 	}
 	p.rows(x, waits, []axisTick{{float64(time.Millisecond), "1 ms"}, {float64(time.Second), "1 s"}})
-	p.text("of", x.from+4, answersTop-4, "answers per second")
-	p.text("of", x.from+4, waitsTop-6, "wait: median, longest")
+	p.legends(x.from + 4)
 	bar := x.at(float64(end)) - x.at(float64(end-1)) - 1
 	for i, s := range of.Seconds {
 		left := x.at(float64(of.Before + i))
@@ -65,6 +65,33 @@ func Rates(w io.Writer, of burst.Rates, width float64, room int, moments []Momen
 	p.Says = fmt.Sprintf("The last %d seconds of a load: at most %d answers in one, and the longest wait was %s. "+
 		"Failed so far: %d. Lost so far: %d.", len(of.Seconds), most, longest.Round(time.Millisecond), of.Failed, of.Lost)
 	return pages.ExecuteTemplate(w, "chart", p)
+}
+
+// legends name the colours of the answers, and of the waits.
+func (p *plot) legends(x float64) {
+	answers := []plotKey{{"amount", "", "answers"}, {"failed", "", "failed"}, {"lost", "", "lost"}}
+	if p.Width > narrowest {
+		answers[0].Text, answers[2].Text = "answers per second", "lost, below the line"
+	}
+	p.legend(x, answersTop-4, answers)
+	p.legend(x, waitsTop-6, []plotKey{{"median", "", "median wait"}, {"wait", "", "longest"}})
+}
+
+// legend names colours in a line, each beside a mark: a bar for what is filled, and a line for what is drawn as one.
+func (p *plot) legend(x, y float64, keys []plotKey) {
+	const mark, gap, letterWidth = 14, 6, 11
+	for _, k := range keys {
+		switch k.Class {
+		case "median":
+			p.path("key "+k.Class, "M%v %vh%v", x, y-6, mark)
+		case "wait":
+			p.path("key "+k.Class, "M%v %vv%v", x+mark/2, y, -mark)
+		default:
+			p.path("key "+k.Class, "M%v %vh%vv%vh%vz", x, y, mark, -mark+2, -mark)
+		}
+		p.text("of", x+mark+gap, y, k.Text)
+		x += mark + 2*gap + letterWidth*float64(len(k.Text))
+	}
 }
 
 // wait draws the waits of a second: a line from the median to the longest.
