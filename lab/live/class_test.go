@@ -612,27 +612,22 @@ func TestAClassFollowsTheTrainer(t *testing.T) {
 	}
 }
 
-// A scene that cannot begin keeps its guesses. A class that is reset while an experiment runs is asked anew when it has ended.
-func TestAResetAndAFailureAskAnew(t *testing.T) {
+// A run that is stopped keeps the guesses. A class that is reset while an experiment runs is asked anew when it has ended.
+func TestAResetAndAStopAskAnew(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
-	cfg := config(t.TempDir(), paused("X1-first", release))
+	cfg := config(t.TempDir(), paused("X1-first", release), paused("X2-second", release))
 	cfg.Class, cfg.Address = &Class{Token: token}, "http://lab.example:8070"
-	for i := range cfg.Catalogue {
-		if cfg.Catalogue[i].ID == "L01-no-expiry" {
-			cfg.Catalogue[i].Needs = []lab.Need{"no-such-server"}
-		}
-	}
 	s, base := serve(t, cfg)
 	leads, ana := trains(t, base), joined(t, base, "Ana")
-	send(t, ana, http.MethodPost, base+"/ui/quiz/scene-3/guess", url.Values{"choice": {"0"}}, nil)
-	send(t, leads, http.MethodPost, base+"/ui/quiz/scene-3/run", nil, nil)
-	looks(t, base, "scene-3").until("scene-3", "It did not run: ")
-	if a := s.viewQuestion("scene-3", viewer{}); !a.Open || a.Guesses != 1 {
-		t.Errorf("after a run that could not begin: %+v", a)
+	send(t, ana, http.MethodPost, base+"/ui/quiz/X2-second/guess", url.Values{"choice": {"0"}}, nil)
+	send(t, leads, http.MethodPost, base+"/ui/quiz/X2-second/run", nil, nil)
+	send(t, leads, http.MethodPost, base+"/ui/quiz/X2-second/stop", nil, nil)
+	looks(t, base, "X2-second").until("X2-second", "The run was stopped")
+	if a := s.viewQuestion("X2-second", viewer{}); !a.Open || a.Guesses != 1 {
+		t.Errorf("after a run that was stopped: %+v", a)
 	}
 	send(t, leads, http.MethodPost, base+"/ui/quiz/X1-first/run", nil, nil)
-	send(t, leads, http.MethodPost, base+"/ui/quiz/scene-3/again", nil, nil)
 	send(t, leads, http.MethodPost, base+"/ui/class/reset", nil, nil)
 	if a := s.viewQuestion("X1-first", viewer{}); a.Open {
 		t.Error("a question is open while its experiment runs")

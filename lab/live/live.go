@@ -42,6 +42,7 @@ type Config struct {
 	Class     *Class                 // nil: everybody who reaches the page is its trainer
 	Address   string                 // origin at which browsers reach the page, such as https://lab.example; empty: no class, and no proxy
 	Store     string                 // folder of the saved runs
+	Static    bool                   // the pages become files: what needs this program is left out, and scenes show recorded runs
 	Program   string                 // how the user starts this program, for commands that the page shows
 	// Service starts the instances that bursts go to, with their servers, and returns them. The page asks once, or again after an error.
 	// The caller ends them after [Server.Wait]. tell says what it does.
@@ -167,9 +168,10 @@ var pageFiles embed.FS
 //go:embed static/style/*.css
 var styleFiles embed.FS
 
-// style is that of all pages: what they share, and then what each has.
-func style() string {
+// styleOfPages is what reports have, what all pages share, and then what each has.
+func styleOfPages() string {
 	var all strings.Builder
+	all.WriteString(html.Style())
 	for _, name := range []string{"base", "quiz", "story", "burst", "steps", "servers", "experiments", "class"} {
 		text, err := styleFiles.ReadFile("static/style/" + name + ".css")
 		if err != nil {
@@ -183,6 +185,8 @@ func style() string {
 //go:embed static/script.js
 var script string
 
+func scriptOfPages() string { return script + stage.Script() + html.Script() }
+
 var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"add":        add,
 	"paragraphs": lab.Paragraphs,
@@ -194,9 +198,12 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"asks":       firstQuestion,
 	"number":     lab.Number,
 	"takes":      takes,
-	"letter":     func(i int) string { return string(rune('a' + i)) },
+	"letter":     letter,
 	"ordinal":    ordinal,
 }).ParseFS(pageFiles, "pages/*.tmpl"))
+
+// letter is that of a choice, from a.
+func letter(i int) string { return string(rune('a' + i)) }
 
 func add(all ...int) (sum int) {
 	for _, n := range all {
@@ -216,6 +223,7 @@ type page struct {
 	At     string // the path of this page
 	Server string // its id
 	Signs  template.HTML
+	Static bool // see [Config]
 	Class  bool
 	Room   *classroom // for the trainer's screen; nil: it is another's
 	Viewer viewer
@@ -223,9 +231,25 @@ type page struct {
 
 // show writes a page.
 func (s *Server) show(w http.ResponseWriter, r *http.Request, status int, p page) {
-	p.Pages, p.Signs, p.Viewer, p.Class, p.Server = navigation, markup(html.Signs), s.viewerOf(r), s.class != nil, s.id
 	if p.At == "" {
 		p.At = r.URL.Path
+	}
+	text, err := s.html(p, s.viewerOf(r))
+	if err != nil {
+		http.Error(w, "The page could not be made: "+err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store") // a page of an earlier start would load itself again and again
+	w.WriteHeader(status)
+	_, _ = w.Write(text)
+}
+
+// html is a page as a viewer sees it.
+func (s *Server) html(p page, v viewer) ([]byte, error) {
+	p.Pages, p.Signs, p.Viewer, p.Class, p.Server, p.Static = navigation, markup(html.Signs), v, s.class != nil, s.id, s.cfg.Static
+	if p.Static {
+		p.Pages, p.Parts = siteNavigation, nil // nothing changes
 	}
 	if p.Class {
 		p.Pages = append(slices.Clone(navigation), link{"/ui/class", "The class"})
@@ -244,14 +268,8 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request, status int, p page
 		}
 	}
 	var text bytes.Buffer
-	if err := pages.ExecuteTemplate(&text, p.Name, p); err != nil {
-		http.Error(w, "The page could not be made: "+err.Error(), http.StatusInternalServerError)
-		return
-	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Header().Set("Cache-Control", "no-store") // a page of an earlier start would load itself again and again
-	w.WriteHeader(status)
-	_, _ = w.Write(text.Bytes())
+	err := pages.ExecuteTemplate(&text, p.Name, p)
+	return text.Bytes(), err
 }
 
 // fragment is a part of a page.

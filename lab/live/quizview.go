@@ -17,7 +17,8 @@ type questionView struct {
 	MayGuess bool
 	Trains   bool
 	Class    bool
-	People   int // participants
+	Static   bool // see [Config]
+	People   int  // participants
 }
 
 // keeps reports whether whatever has the answers must be kept from the viewer: a participant, before the trainer has shown them.
@@ -34,7 +35,9 @@ func (q questionView) Shows() bool { return q.Showed != "" && !q.Hidden() && !q.
 
 // viewQuestion is the present state of a question for a viewer.
 func (s *Server) viewQuestion(name string, v viewer) questionView {
-	q := questionView{State: s.questions.Of(name, v.ID), MayGuess: s.class == nil || v.ID != "", Trains: v.Trains()}
+	q := questionView{
+		State: s.questions.Of(name, v.ID), MayGuess: s.class == nil || v.ID != "", Trains: v.Trains(), Static: s.cfg.Static,
+	}
 	if s.class != nil {
 		q.Class, q.People = true, s.class.Size()
 	}

@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-
-	"locklab/lab/live/stage"
-	"locklab/lab/report/html"
 )
 
 // role is what a browser may do. Each role may do what the ones before it may.
@@ -66,8 +63,8 @@ var routes = []route{
 	{"GET /ui/events", visitor, (*Server).events},
 	{"GET /ui/static/experiments.js", visitor, text("text/javascript", experimentsScript)},
 	{"GET /ui/", visitor, nothing},
-	{"GET /ui/static/style.css", visitor, text("text/css", html.Style()+style())},
-	{"GET /ui/static/script.js", visitor, text("text/javascript", script+stage.Script()+html.Script())},
+	{"GET /ui/static/style.css", visitor, text("text/css", styleOfPages())},
+	{"GET /ui/static/script.js", visitor, text("text/javascript", scriptOfPages())},
 }
 
 // shows answers with a page.
@@ -122,6 +119,11 @@ func plain(w http.ResponseWriter, status int, says string) {
 
 // link leads to a page.
 type link struct{ To, Text string }
+
+// siteNavigation is on each page of the static site.
+var siteNavigation = []link{
+	{"/ui/story/1", "The story"}, {"/ui/steps", "Step by step"}, {"/ui/experiments", "Experiments"}, {"/ui/docs", "Documentation"},
+}
 
 // navigation is on each page.
 var navigation = []link{

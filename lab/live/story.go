@@ -44,16 +44,14 @@ type ranVariant struct {
 }
 
 // isRecorded reports whether the servers of the scene are missing.
-func (c scene) isRecorded(q *quiz) bool { return q.s.cfg.Options.CannotRun(c.runs) != nil }
+func (c scene) isRecorded(q *quiz) bool {
+	return q.s.cfg.Static || q.s.cfg.Options.CannotRun(c.runs) != nil
+}
 
 // run runs the experiment of the scene, or shows a recorded run of it.
 func (c scene) run(ctx context.Context, q *quiz) conclusion {
-	if lacks := q.s.cfg.Options.CannotRun(c.runs); lacks != nil {
-		run, is := c.Recorded(q.s.cfg.Catalogue)
-		if !is {
-			return conclusion{failed: lacks}
-		}
-		return c.conclude(run, fmt.Sprintf("This run was recorded on %s: %v.", run.Record.Began.Format(time.DateOnly), lacks))
+	if c.isRecorded(q) {
+		return c.recorded(q)
 	}
 	o, now := q.s.cfg.Options, newRunNow(c.runs, c.Stage)
 	o.Trials = 1
@@ -64,6 +62,19 @@ func (c scene) run(ctx context.Context, q *quiz) conclusion {
 		return conclusion{failed: cmp.Or(context.Cause(ctx), errStopped)}
 	}
 	return c.conclude(r.Saved, "")
+}
+
+// recorded shows a recorded run, and says why.
+func (c scene) recorded(q *quiz) conclusion {
+	run, err := c.Recorded(q.s.cfg.Catalogue)
+	if err != nil {
+		return conclusion{failed: err}
+	}
+	says := fmt.Sprintf("This run was recorded on %s", run.Record.Began.Format(time.DateOnly))
+	if lacks := q.s.cfg.Options.CannotRun(c.runs); lacks != nil && !q.s.cfg.Static {
+		says += ": " + lacks.Error()
+	}
+	return c.conclude(run, says+".")
 }
 
 func (c scene) conclude(run lab.Saved, recorded string) conclusion {
@@ -155,10 +166,14 @@ func (s *Server) scenePage(r *http.Request) (page, error) {
 // storyPage compares what a person has expected with what happened.
 func (s *Server) storyPage(r *http.Request) (page, error) {
 	s.lead(r, "the end of the story")
+	return s.endOfStory(s.viewerOf(r)), nil
+}
+
+func (s *Server) endOfStory(of viewer) page {
 	var all []*quizView
 	right, guessed := 0, 0
 	for i := range story.Scenes {
-		v := s.scene(i).view(s.viewerOf(r), nil)
+		v := s.scene(i).view(of, nil)
 		all = append(all, v)
 		if asked := v.Of.(sceneView).Asked; asked.Shows() && asked.Mine >= 0 {
 			guessed++
@@ -169,5 +184,5 @@ func (s *Server) storyPage(r *http.Request) (page, error) {
 	}
 	return page{Name: "story", Title: "The story", Body: map[string]any{
 		"Scenes": all, "Right": right, "Guessed": guessed, "Experiments": len(s.cfg.Catalogue),
-	}}, nil
+	}}
 }

@@ -1,0 +1,72 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"locklab/lab"
+	"locklab/lab/live/story"
+)
+
+// WriteStory writes the scenes of the story into a folder of static files, with recorded runs, and the style and the script of its pages.
+// Each guess has a page of its own, so the pages need no script: story/4/index.html asks, and story/4/b/index.html answers whoever has
+// chosen (b).
+func WriteStory(dir string, c lab.Catalogue) (err error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	s, err := New(ctx, Config{Catalogue: c, Static: true})
+	if err != nil {
+		return err
+	}
+	for i, of := range story.Scenes {
+		q, at := s.scene(i), fmt.Sprintf("story/%d", i+1)
+		err = errors.Join(err, s.writePage(dir, at, q.page(q.view(viewer{}, nil))))
+		for guess := range of.Choices {
+			s.questions.Guess(q.question, viewer{}.ID, strconv.Itoa(guess))
+			err = errors.Join(err, q.begin(), s.writePage(dir, at+"/"+letter(guess), q.page(q.view(viewer{}, nil))), q.again(nil))
+		}
+	}
+	for i := range story.Scenes {
+		err = errors.Join(err, s.scene(i).begin())
+	}
+	return errors.Join(err, s.writePage(dir, "story", s.endOfStory(viewer{})), writeFile(dir, "static/style.css", []byte(styleOfPages())),
+		writeFile(dir, "static/script.js", []byte(scriptOfPages())))
+}
+
+// writePage writes a page as at/index.html.
+func (s *Server) writePage(dir, at string, p page) error {
+	text, err := s.html(p, viewer{})
+	if err != nil {
+		return fmt.Errorf("%s: %w", at, err)
+	}
+	return writeFile(dir, at+"/index.html", relative(text, at))
+}
+
+func writeFile(dir, name string, text []byte) error {
+	file := filepath.Join(dir, filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(file, text, 0o644)
+}
+
+var uiLink = regexp.MustCompile(`(href|src)="/ui/([^"]*)"`)
+
+// relative makes the links of a page relative, because a site may be served below any path. A link to a page becomes one to its folder.
+func relative(text []byte, at string) []byte {
+	root := strings.Repeat("../", strings.Count(at, "/")+1)
+	return uiLink.ReplaceAllFunc(text, func(link []byte) []byte {
+		of := uiLink.FindSubmatch(link)
+		to := string(of[2])
+		if to != "" && !strings.Contains(filepath.Base(to), ".") {
+			to += "/"
+		}
+		return fmt.Appendf(nil, `%s="%s%s"`, of[1], root, to)
+	})
+}
