@@ -268,7 +268,8 @@ func kept(t *testing.T, store, token string) (*Server, string) {
 }
 
 // A class outlives its program: names, codes, guesses, points, what was told, and who the trainer is. A question that was not told is open
-// again with its guesses. One that was told is not scored again. A new class empties it.
+// again with its guesses. One that was told can be run
+// once more for its drawing, and is not scored again. A new class empties it.
 func TestAClassOutlivesItsProgram(t *testing.T) {
 	t.Parallel()
 	store := t.TempDir()
@@ -314,6 +315,14 @@ func TestAClassOutlivesItsProgram(t *testing.T) {
 	}
 	if burst := page(ana, "/ui/burst"); !strings.Contains(burst, "100 clients") || !strings.Contains(burst, "Your guess is 90") {
 		t.Errorf("the burst that was asked about: %s", burst)
+	}
+	if trains := page(leads, "/ui/story/3"); strings.Contains(trains, `data-key="R" disabled`) {
+		t.Error("a scene that was told cannot be run, so it has no drawing")
+	}
+	post(leads, "/ui/quiz/scene-3/run", nil)
+	testenv.Eventually(t, "it has a drawing", func() bool { return strings.Contains(page(ana, "/ui/story/3"), "data-steps") })
+	if scene := page(ana, "/ui/story/3"); !strings.Contains(scene, ">Right. ") || strings.Contains(scene, "have answered") {
+		t.Errorf("what was told is asked again: %s", scene)
 	}
 	if status := post(leads, "/ui/quiz/scene-3/again", nil); status != http.StatusOK {
 		t.Error("the trainer has lost the role:", status)

@@ -232,10 +232,10 @@ func TestASceneWithoutItsServerShowsARecordedRun(t *testing.T) {
 	cfg.Options.Real = false
 	_, base := serve(t, cfg)
 	do(t, http.MethodPost, base+"/ui/quiz/scene-6/guess", url.Values{"choice": {"2"}}, nil)
-	looks(t, base, "scene-6").until("scene-6", "This run was recorded")
+	looks(t, base, "scene-6-run").until("scene-6-run", "Recorded on")
 	_, page := get(t, base+"/ui/story/6")
 	for _, text := range []string{
-		"This run was recorded on 20", "needs a real redis-server", ">Right. ", "A writes 1, as B did: one update is lost.",
+		"Recorded on 20", "needs a real redis-server", ">Right. ", "A writes 1, as B did: one update is lost.",
 	} {
 		if !strings.Contains(page, text) {
 			t.Errorf("the page has no %q: %s", text, page)
@@ -294,7 +294,7 @@ func TestARunWithoutAJudgementIsTold(t *testing.T) {
 	s, base := serving(t, broken)
 	do(t, http.MethodPost, base+"/ui/quiz/X3-broken/run", nil, nil)
 	looks(t, base, "X3-broken-run").until("X3-broken-run", "inconclusive", "a check that fails")
-	o := scene{Scene: story.Scenes[0]}.conclude(lab.Saved{Experiment: broken}, "")
+	o := scene{Scene: story.Scenes[0]}.conclude(lab.Saved{Experiment: broken}, sceneRan{})
 	if len(o.result.(sceneRan).Variants) > 0 || o.right != "" {
 		t.Errorf("a run without variants: %v", o)
 	}

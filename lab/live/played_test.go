@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
 	"locklab/lab"
 	"locklab/lab/live/story"
@@ -74,7 +75,33 @@ const misdrawn = `((least) => {
 	return all.length ? wrong.join("; ") : "no text is seen";
 })`
 
+// covered lists texts of the drawing that is seen which a message covers when it leaves or arrives.
+const covered = `((s) => {
+	const wrong = new Set();
+	for (const beat of s.steps.flatMap((step) => step.beats)) {
+		s.apply(beat.before);
+		s.running = s.animate(beat);
+		for (const part of [0.001, 0.999]) {
+			for (const a of s.running) {
+				a.pause();
+				a.currentTime = a.effect.getComputedTiming().delay + part * a.effect.getComputedTiming().duration;
+			}
+			for (const m of s.querySelectorAll(".message:not(.drops)")) for (const text of s.querySelectorAll("svg text")) {
+				if (!text.textContent.trim() || text.closest(".message") || !text.checkVisibility()) continue;
+				const a = m.getBoundingClientRect(), b = text.getBoundingClientRect();
+				if (Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 &&
+					Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 4) wrong.add(m.textContent + " covers " + text.textContent);
+			}
+		}
+		s.stop();
+	}
+	s.show(s.steps.length);
+	return [...wrong].join("; ");
+})(document.querySelector("lock-stage"))`
+
 const (
+	high = `((s) => (s.querySelector("svg.wide").getBoundingClientRect().bottom - s.getBoundingClientRect().top) / innerHeight)` +
+		`(document.querySelector("lock-stage"))`
 	animations = `document.getAnimations().filter((a) => a.effect.target.closest("lock-stage")).length`
 	toStep     = `((n, r) => { r.value = n; return r.dispatchEvent(new Event("input")) })(%d, document.querySelector("lock-stage input"))`
 	frames     = `new Promise((then) => requestAnimationFrame(() => requestAnimationFrame(() => then(` +
@@ -94,7 +121,8 @@ func playedScenes(t *testing.T, scenes ...int) (base string) {
 	return base
 }
 
-// The drawing of a scene plays by itself, pauses with the space bar, and goes to any step.
+// The drawing of a scene plays by itself, pauses with the space bar, and goes to any step. The answer is seen when it has played or was
+// paused, and at once by a person who wants no motion.
 func TestTheDrawingPlays(t *testing.T) {
 	testenv.Check(t, testenv.Page)
 	t.Parallel()
@@ -103,7 +131,16 @@ func TestTheDrawingPlays(t *testing.T) {
 	b.Open(base+"/ui/story/4", projector)
 	b.Do(chromedp.WaitVisible("lock-stage svg.tall"), chromedp.KeyEvent("c"), chromedp.WaitVisible(".view:nth-of-type(1) lock-stage"))
 	testenv.Eventually(t, "messages travel", func() bool { return chrome.Ask[int](b, animations) > 0 })
+	answer := func() string {
+		return chrome.Ask[string](b, `getComputedStyle(document.querySelector(".answer")).opacity`)
+	}
+	if answer() != "0" {
+		t.Error("the answer is seen before the drawing has shown it")
+	}
 	b.Do(chromedp.KeyEvent(" "))
+	if answer() != "1" {
+		t.Error("a person who pauses the drawing does not see the answer")
+	}
 	at := chrome.Value(b, chromedp.Evaluate[string](frames, chromedp.EvalAwaitPromise))
 	later := chrome.Value(b, chromedp.Evaluate[string](frames, chromedp.EvalAwaitPromise))
 	if later != at || !strings.Contains(at, "paused") || strings.Contains(at, "running") {
@@ -131,13 +168,13 @@ func TestTheDrawingPlays(t *testing.T) {
 	})
 	b.Open(base+"/ui/story/4", chrome.View{Width: 1280, Height: 720, Scheme: "light"})
 	b.Do(chromedp.WaitVisible(".view:nth-of-type(1) .told"))
-	if n := chrome.Ask[int](b, animations); n > 0 {
+	if n := chrome.Ask[int](b, animations); n > 0 || answer() != "1" {
 		t.Errorf("%d animations disturb a person who wants none", n)
 	}
 }
 
-// No text of a drawing overlaps another one, before the run and at each step, on a projector and on a phone, and all can be read. On the
-// projector the drawing has more than half of the height, also where a line says that the run was recorded (scene 6).
+// No text of a drawing overlaps another one, before the run and at each step, on a projector and on a phone, and all can be read. No
+// message covers a text where it leaves or arrives. On the projector the drawing has more than half of the height.
 func TestTheDrawingCanBeRead(t *testing.T) {
 	testenv.Check(t, testenv.Page)
 	t.Parallel()
@@ -163,11 +200,48 @@ func TestTheDrawingCanBeRead(t *testing.T) {
 				wanted(fmt.Sprintf("scene %d, step %d", scene, n))
 			}
 			b.Shoot(fmt.Sprintf("played-%d-%d", scene, screen.Width))
-			const high = `((s) => (s.querySelector("svg.wide").getBoundingClientRect().bottom - s.getBoundingClientRect().top) / innerHeight)` +
-				`(document.querySelector("lock-stage"))`
-			if part := chrome.Ask[float64](b, high); screen == projector && part < map[bool]float64{true: 0.5, false: 0.55}[scene == 6] {
+			if wrong := chrome.Ask[string](b, covered); wrong != "" {
+				t.Errorf("scene %d at %d pixels: %s", scene, screen.Width, wrong)
+			}
+			if part := chrome.Ask[float64](b, high); screen == projector && part < leastHigh {
 				t.Errorf("scene %d: the drawing has %.2f of the height", scene, part)
 			}
 		}
+	}
+}
+
+// leastHigh is how much of a projector the drawing has.
+const leastHigh = 0.55
+
+// In a class the drawing is as high while the class is asked what was lost, after its answers were shown, and when a person looks at these.
+func TestTheDrawingIsHighInAClass(t *testing.T) {
+	testenv.Check(t, testenv.Page)
+	t.Parallel()
+	cfg := config(t.TempDir())
+	cfg.Class, cfg.Address = &Class{Token: token}, "http://lab.example:8070"
+	cfg.Options.App, cfg.Options.Real = []string{app.Of(t), "serve"}, false // scene 6 shows a recorded run
+	s, base := serve(t, cfg)
+	b, ana := chrome.New(t), joined(t, base, "Ana")
+	b.Open(base+"/ui/trainer", projector)
+	b.Do(chromedp.SendKeys("#token", token+kb.Enter), chromedp.WaitNotPresent("#token"))
+	for scene := 1; scene <= len(story.Scenes); scene++ {
+		wanted := func(when string) {
+			t.Helper()
+			part, over := chrome.Ask[float64](b, high), chrome.Ask[int](b, `document.documentElement.scrollHeight - innerHeight`)
+			if part < leastHigh || over > 0 {
+				t.Errorf("scene %d, %s: the drawing has %.2f of the height, and the page scrolls by %d pixels", scene, when, part, over)
+			}
+			b.Shoot(fmt.Sprintf("high-%d-%s", scene, when))
+		}
+		send(t, ana, http.MethodPost, fmt.Sprintf("%s/ui/quiz/scene-%d/guess", base, scene), url.Values{"choice": {"0"}}, nil)
+		b.Open(fmt.Sprintf("%s/ui/story/%d", base, scene), projector)
+		b.Do(chromedp.WaitVisible("#run-it:enabled"), chromedp.KeyEvent("r"))
+		testenv.Eventually(t, "the run has ended", func() bool { return s.scene(scene-1).view(viewer{}, nil).Ended })
+		b.Do(chromedp.WaitVisible(".after legend"), chromedp.WaitVisible(".view:nth-of-type(1) input[type=range]"))
+		wanted("asked")
+		b.Do(chromedp.KeyEvent("s"), chromedp.WaitVisible(".ends .answer"))
+		wanted("told")
+		b.Do(chromedp.Click(".after summary"), chromedp.WaitVisible(".after .votes"))
+		wanted("looked-at")
 	}
 }

@@ -240,7 +240,9 @@ func (q *quiz) score(o conclusion) {
 		q.next()
 		return
 	}
-	q.s.questions.Reopen(afterName(o.question)) // answers about a run of a program before this one
+	if !q.s.questions.Of(o.question, "").Told {
+		q.s.questions.Reopen(afterName(o.question)) // answers about a run of a program before this one
+	}
 }
 
 // next asks the next question, where each run asks a new one.

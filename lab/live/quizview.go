@@ -84,7 +84,7 @@ func (q *quiz) view(of viewer, wrong mistakes) *quizView {
 		v.Stopping = u.stopped
 	}
 	v.buttons = buttons{
-		RunText: "Run it", CanRun: !v.Runs && (v.Open || !v.Class), CanStop: v.Runs,
+		RunText: "Run it", CanRun: !v.Runs && (v.Open || !v.Class || !v.Ended), CanStop: v.Runs,
 		AgainForm: "again", AgainText: "Guess again", CanAgain: !v.Runs && !v.Open,
 	}
 	if v.Class {

@@ -33,7 +33,8 @@ func (c scene) check(r *http.Request) (string, error) { return pick(r, len(c.Cho
 type sceneRan struct {
 	lab.Judgement
 	Variants []ranVariant
-	Recorded string // why it is a recorded one; empty: it is not
+	Recorded string // the day of a recorded one; empty: it is not
+	Lacks    error  // why it is recorded; nil on a page of files
 }
 
 // ranVariant is what a variant of a scene has shown.
@@ -61,7 +62,7 @@ func (c scene) run(ctx context.Context, q *quiz) conclusion {
 	if r.Record.Interrupted {
 		return conclusion{failed: cmp.Or(context.Cause(ctx), errStopped)}
 	}
-	return c.conclude(r.Saved, "")
+	return c.conclude(r.Saved, sceneRan{})
 }
 
 // recorded shows a recorded run, and says why.
@@ -70,15 +71,15 @@ func (c scene) recorded(q *quiz) conclusion {
 	if err != nil {
 		return conclusion{failed: err}
 	}
-	says := fmt.Sprintf("This run was recorded on %s", run.Record.Began.Format(time.DateOnly))
-	if lacks := q.s.cfg.Options.CannotRun(c.runs); lacks != nil && !q.s.cfg.Static {
-		says += ": " + lacks.Error()
+	ran := sceneRan{Recorded: run.Record.Began.Format(time.DateOnly)}
+	if !q.s.cfg.Static {
+		ran.Lacks = q.s.cfg.Options.CannotRun(c.runs)
 	}
-	return c.conclude(run, says+".")
+	return c.conclude(run, ran)
 }
 
-func (c scene) conclude(run lab.Saved, recorded string) conclusion {
-	ran := sceneRan{Judgement: run.Judgement, Recorded: recorded}
+func (c scene) conclude(run lab.Saved, ran sceneRan) conclusion {
+	ran.Judgement = run.Judgement
 	for _, v := range c.Results(run) {
 		ran.Variants = append(ran.Variants, ranVariant{v, markup(v.Draw), shown(outcomeOf(v)), cmp.Or(c.Called[v.Name], v.Name)})
 	}
@@ -107,7 +108,8 @@ func (c scene) draw(q *quiz) {
 		q.s.board.put(runPart(q.name), string(markup(c.Still)))
 		return
 	}
-	shown := map[string]any{"Variants": q.ran.result.(sceneRan).Variants, "Hidden": q.s.viewQuestion(q.question, viewer{}).Hidden()}
+	ran := q.ran.result.(sceneRan)
+	shown := map[string]any{"Variants": ran.Variants, "Recorded": ran.Recorded, "Hidden": q.s.viewQuestion(q.question, viewer{}).Hidden()}
 	q.s.board.putMade(runPart(q.name), func() string { return q.s.fragment("scene-ran", shown) })
 }
 

@@ -232,95 +232,6 @@ func (p *player) level(percent int) {
 	p.now[p.server] = l
 }
 
-// leaseEnds is the end of a lease that nobody has recorded: another client has got the lock.
-func (p *player) leaseEnds() {
-	says := p.owner + "'s lease ends while it works."
-	switch p.stopped[p.owner] {
-	case "paused":
-		says = p.owner + "'s lease ends, because a paused client renews nothing."
-	case "dead":
-		says = p.owner + "'s lease ends."
-	}
-	p.step(0, says, false)
-	p.freed()
-	p.beat(stays + travels)
-}
-
-// freed is a lock without its owner.
-func (p *player) freed() {
-	p.owner = ""
-	p.level(0)
-	p.looks()
-}
-
-// see marks the newest token that the counter has seen.
-func (p *player) see(name string) {
-	p.ignored = p.ignored || p.token[name] < p.seen
-	p.seen = max(p.seen, p.token[name])
-}
-
-// counts is a read, or a write, or both.
-func (p *player) counts(a act) {
-	name, way, own := a.Timeline, a.Timeline+"-counter", p.cast.colour(a.Timeline)
-	write := a.then
-	if a.Kind == history.Write {
-		write = &a.Event
-	}
-	says, bad := "", false
-	if a.Kind == history.Read {
-		says = fmt.Sprintf("%s reads %d", name, a.Value)
-	}
-	if write != nil {
-		says += map[bool]string{true: ", adds one, and writes ", false: name + " writes "}[says != ""] + fmt.Sprint(write.Value)
-		if by, is := p.wrote[write.Value]; is && by != name {
-			bad = true
-			says += fmt.Sprintf(", as %s did: one update is lost", by)
-		}
-	} else {
-		says += ", and works"
-	}
-	p.begin(a, says+".")
-	if a.Kind == history.Read {
-		p.looks()
-		p.beat(travels, move{Way: way, Back: true, Text: fmt.Sprint("read ", a.Value), Class: "answer"})
-	}
-	if write == nil {
-		return
-	}
-	p.see(name)
-	p.writes++
-	p.wrote[write.Value] = name
-	delete(p.reads, name)
-	p.set("counter", map[bool]string{true: "bad"}[bad], fmt.Sprint(write.Value))
-	p.set("wrote", own, fmt.Sprintf("last write: %s wrote %d", name, write.Value))
-	if bad {
-		p.set("lost", "bad", "1 update lost")
-	}
-	p.looks()
-	p.beat(travels, move{Way: way, Text: fmt.Sprint("write ", write.Value), Class: own})
-	p.pause(a, "counter")
-}
-
-// refuses is a write that the counter refuses.
-func (p *player) refuses(a act) {
-	name := a.Timeline
-	p.refused = name
-	delete(p.reads, name)
-	delete(p.holds, name)
-	says, text := fmt.Sprintf("%s writes %d, and the counter refuses it.", name, a.Value), fmt.Sprint("write ", a.Value)
-	if mine := p.token[name]; p.Tokens && mine > 0 {
-		text += fmt.Sprint(", token ", mine)
-		says = fmt.Sprintf("%s writes with token %d. The counter has seen %d, and refuses: %d < %d.", name, mine, p.seen, mine, p.seen)
-	}
-	p.begin(a, says)
-	p.beat(travels, move{Way: name + "-counter", Text: text, Class: p.cast.colour(name)})
-	p.set(name+"-has", "bad", "refused")
-	p.looks()
-	p.beat(travels, move{Way: name + "-counter", Back: true, Text: fmt.Sprintf("refused: %d < %d", p.token[name], p.seen), Class: "refusal"})
-	p.beat(stays)
-	p.pause(a, "counter")
-}
-
 // releases is a release: of the own lock, of that of another, or of none.
 func (p *player) releases(a act) {
 	name, owner := a.Timeline, p.owner
@@ -355,87 +266,6 @@ func (p *player) releases(a act) {
 		p.steps[len(p.steps)-1].Bad = true
 		p.pulse(p.server)
 	}
-}
-
-// happens is a fault, its end, or a note.
-func (p *player) happens(a act) {
-	says := a.Timeline + " " + a.Text
-	isClient := slices.Contains(p.cast.clients, a.Timeline)
-	switch {
-	case a.Kind == history.Fault && isClient:
-		p.stopped[a.Timeline] = "paused"
-		says = a.Timeline + "'s process stops for a while."
-	case a.Kind == history.Heal && isClient:
-		delete(p.stopped, a.Timeline)
-		says = a.Timeline + " goes on where it stopped."
-	case a.Kind == history.Fault && a.Timeline == "master":
-		p.set("server-lock", "dead", "killed")
-		says = "The master is killed."
-	case a.Kind == history.Fault && strings.HasPrefix(a.Timeline, "replication"):
-		p.cut = true
-		p.set("cut", "bad", "✗")
-		says = "The lab cuts the replication: the replica gets nothing."
-	case takesOver(a.Event):
-		p.server, p.owner = "lock2", map[bool]string{false: p.owner}[p.cut]
-		p.set("server-lock2", "promoted", "new master")
-		says = "The replica becomes the master. It has never had the key."
-		if p.owner != "" {
-			says = "The replica becomes the master, and has the key."
-		}
-	case isTime(a.Event):
-		p.timePasses(a)
-		return
-	case a.Timeline == "time":
-		says = "Time " + a.Text + "."
-	default:
-		says = strings.TrimSuffix(says, ".") + "."
-	}
-	p.still(a, says)
-}
-
-// takesOver reports whether a replica becomes the master.
-func takesOver(e history.Event) bool { return strings.HasPrefix(e.Text, "is the master now") }
-
-// isTime reports whether a moment ends.
-func isTime(e history.Event) bool {
-	return e.Kind == history.Note && (e.Name == history.LeaseEnds || strings.HasPrefix(e.Text, "passes"))
-}
-
-// timePasses ends the lease of the lock, if it has one.
-func (p *player) timePasses(a act) {
-	p.leaps = p.leaps || strings.HasPrefix(a.Text, "passes")
-	switch {
-	case p.owner == "":
-		p.still(a, "Time passes.")
-	case !p.expires:
-		p.still(a, fmt.Sprintf("Time passes. The key has no expiry, so it stays %s's.", p.owner))
-	default:
-		p.begin(a, fmt.Sprintf("Time passes, and %s's lease ends.", p.owner))
-		p.freed()
-		p.beat(stays + travels)
-	}
-}
-
-// end says what the counter shows.
-func (p *player) end(events []history.Event, found *history.Violation) {
-	at := slices.IndexFunc(events, isFinal)
-	if at < 0 || p.writes == 0 && p.refused == "" {
-		return
-	}
-	final := events[at].Value
-	updates := number(p.writes, "update", "updates")
-	says, class := fmt.Sprintf("The counter shows %d after %s: nothing is lost.", final, updates), "good"
-	switch {
-	case found != nil && int64(p.writes) > final:
-		says, class = fmt.Sprintf("The counter shows %d after %s: %s.", final, updates, isLost(p.writes-int(final), "update")), "bad"
-	case found != nil:
-		return
-	case p.refused != "":
-		says = fmt.Sprintf("The counter shows %d. Nothing is lost, and %s knows that its write was refused.", final, p.refused)
-	}
-	p.set("counter", class, fmt.Sprint(final))
-	p.step(events[at].At, says, class == "bad")
-	p.pulse("counter")
 }
 
 // looks shows the state of the clients and of the lock.
@@ -477,12 +307,15 @@ func (p *player) lockLooks() {
 	}
 }
 
+// owns reports whether a server says that the lock is a client's. After a failover the old master may say so, too.
+func (p *player) owns(name string) bool { return p.owner == name || p.cast.replica }
+
 // lookOf is how a client looks.
 func (p *player) lookOf(name string) look {
 	switch {
 	case p.stopped[name] != "":
 		return look{Class: p.stopped[name], Text: p.stopped[name]}
-	case p.holds[name] && (p.owner == name || p.cast.replica):
+	case p.holds[name] && p.owns(name):
 		return look{Class: "holds", Text: "holds"}
 	case p.holds[name]:
 		return look{Class: "past", Text: "works on"}

@@ -152,6 +152,13 @@ func (d *director) pulse(part string) {
 	last.Beats = append(last.Beats, beat{hold, nil, maps.Clone(d.now), part})
 }
 
+// finalStep shows the counter in the end. says is the rest of the sentence.
+func (d *director) finalStep(final history.Event, lost int, says string) {
+	d.set("counter", map[bool]string{true: "bad", false: "good"}[lost > 0], fmt.Sprint(final.Value))
+	d.step(final.At, fmt.Sprintf("The counter shows %d%s", final.Value, says), lost > 0)
+	d.pulse("counter")
+}
+
 // set changes how a part looks.
 func (d *director) set(part, class, text string) { d.now[part] = look{class, text, d.now[part].Level} }
 

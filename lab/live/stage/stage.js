@@ -1,6 +1,7 @@
 "use strict";
 // Plays the steps of a drawing. A step has beats: messages travel, and then parts of the drawing look otherwise. An element of its own, so
-// that it begins wherever it is put into the page.
+// that it begins wherever it is put into the page. Until it has played to its end, or a person has paused it, it has the class unseen: the
+// page may keep from view what it shows.
 customElements.define("lock-stage", class extends HTMLElement {
   static observedAttributes = ["data-steps"];
   step = 0; // that is shown
@@ -23,7 +24,9 @@ customElements.define("lock-stage", class extends HTMLElement {
     this.press(".on", () => this.show(this.step + 1));
     this.range.oninput = () => this.show(Number(this.range.value));
     this.step = this.steps.length - 1;
-    if (this.checkVisibility()) this.play(1); // once, when it appears
+    if (!this.checkVisibility()) return;
+    this.play(1); // once, when it appears
+    this.classList.toggle("unseen", !this.still);
   }
 
   disconnectedCallback() { this.stop(); }
@@ -35,6 +38,7 @@ customElements.define("lock-stage", class extends HTMLElement {
 
   // toggle plays, pauses, or plays once more.
   toggle() {
+    this.classList.remove("unseen");
     const paused = this.running.filter((a) => a.playState === "paused");
     if (this.plays) for (const a of this.running) a.pause();
     else if (paused.length) for (const a of paused) a.play();
@@ -57,12 +61,13 @@ customElements.define("lock-stage", class extends HTMLElement {
         this.apply(beat.after);
       }
     }
-    this.running = [];
+    this.stop();
     this.button();
   }
 
   stop() {
     this.run++;
+    this.classList.remove("unseen");
     for (const a of this.running) a.cancel();
     this.running = [];
   }
@@ -141,10 +146,12 @@ customElements.define("lock-stage", class extends HTMLElement {
       [width, height] = [box.width + 24, box.height + 10];
     }
     for (const [key, value] of Object.entries({ x: -width / 2, y: -height / 2, width, height, rx: height / 2 })) pill.setAttribute(key, value);
-    const drops = move.class.includes("drops"), length = way.getTotalLength(), points = 16, arrives = drops ? 0.65 : 1;
+    const drops = move.class.includes("drops"), whole = way.getTotalLength(), points = 16, arrives = drops ? 0.65 : 1;
+    const lengthwise = svg.matches(".wide") ? width : height; // a message stops before what it reaches, whose text it must not cover
+    const start = Math.min(lengthwise / 2, whole / 4), length = whole - 2 * start;
     const edge = svg.viewBox.baseVal.width;
     const frames = Array.from({ length: points + 1 }, (_, i) => {
-      const at = way.getPointAtLength((length * (move.back ? points - i : i)) / points);
+      const at = way.getPointAtLength(start + (length * (move.back ? points - i : i)) / points);
       const x = Math.min(edge - width / 2 - 2, Math.max(width / 2 + 2, at.x));
       return { transform: `translate(${x}px, ${at.y}px)`, opacity: i ? 1 : 0, offset: (arrives * i) / points };
     });

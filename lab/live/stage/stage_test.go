@@ -80,6 +80,12 @@ func TestAStepIsOneThing(t *testing.T) {
 		"B writes 2, as C did: one update is lost. !",
 		"The counter shows 1 after 2 updates: one update is lost. !",
 	)
+	d := direct(events, found, Options{})
+	for _, name := range []string{"A", "B"} {
+		if text := d.now[name].Text; text != "" {
+			t.Errorf("%s has finished without the lock, and the last picture says that it %s", name, text)
+		}
+	}
 }
 
 // A scene of fencing tokens shows them as small numbers. A write that is refused says what was compared.

@@ -183,21 +183,17 @@ func (b *burst) tell(lost int) {
 
 // compare compares what the counter shows with the views.
 func (b *burst) compare(events []history.Event) {
-	at := slices.IndexFunc(events, func(e history.Event) bool { return e.Kind == history.Final })
+	at := slices.IndexFunc(events, isFinal)
 	if at < 0 || len(b.values) == 0 {
 		return
 	}
-	final, done := events[at].Value, len(b.values)
-	lost := done - int(final)
-	says, class := fmt.Sprintf("The counter shows %d: every view is counted.", final), "good"
+	lost, says := len(b.values)-int(events[at].Value), ": every view is counted."
 	if lost > 0 {
-		says, class = fmt.Sprintf("The counter shows %d after %d views: %s.", final, done, isLost(lost, "view")), "bad"
+		says = fmt.Sprintf(" after %d views: %s.", len(b.values), isLost(lost, "view"))
 	}
 	b.tell(lost)
-	b.set("counter", class, fmt.Sprint(final))
-	b.step(events[at].At, says, lost > 0)
+	b.finalStep(events[at], lost, says)
 	b.steps[len(b.steps)-1].At += ", drawn in an order that explains the numbers" // a copy reports what it wrote, not when
-	b.pulse("counter")
 }
 
 func viewPart(i int) string { return fmt.Sprint("view-", i) }

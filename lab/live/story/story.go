@@ -186,8 +186,9 @@ var Scenes = []Scene{
 			{"Yes, if A asks whether it still has the lock.", "A can be paused between the answer and the write."},
 		},
 		Experiment: "L11", Variants: []string{"no pause", "paused", "paused, token checked"},
-		Stage: stage.Options{Clients: two, Tokens: true},
-		Ends:  "No lock can prevent a late write, but the counter can: it refuses a write whose token is smaller than one that it has seen.",
+		Called: map[string]string{"paused": "the counter ignores tokens", "paused, token checked": "the counter compares tokens"},
+		Stage:  stage.Options{Clients: two, Tokens: true},
+		Ends:   "No lock can prevent a late write, but the counter can: it refuses a write whose token is smaller than one that it has seen.",
 		After: [3]string{
 			"An update, with and without the check of the token.",
 			"An update without the check, and nothing with it.",
