@@ -13,7 +13,7 @@ APP := go run -ldflags "-X 'main.stamp=$(STAMP)'" ./cmd/app
 # Fails with a sentence when Maven or the JDK is missing.
 MAVEN = @{ command -v mvn && command -v javac; } >/dev/null || { echo "make $@ needs Java 17 and Maven: apt-get install openjdk-17-jdk-headless maven (macOS: brew install openjdk maven)"; exit 1; }
 
-.PHONY: help demo test check race doctor images up burst status down jmeter articles twelve kubernetes kubernetes-test libraries library mixed class interop topologies lint style size imports mutants cross fuzz model bench scale bench-test microbench screenshot faults lab compare pages results tidy dist dist-check licences outdated vulnerabilities
+.PHONY: help demo test check race doctor images up burst status down jmeter articles twelve kubernetes kubernetes-test libraries library mixed class interop topologies lint style size imports mutants cross fuzz model bench scale bench-test microbench screenshot faults lab compare pages results site site-check tidy dist dist-check licences outdated vulnerabilities
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -147,6 +147,12 @@ pages: ## Generate docs/experiments, docs/errata.md and the matrix from the code
 
 results: ## Take over new runs from store/ into docs/experiments, and generate the pages; ID=L05 takes over one experiment
 	@$(APP) lab pages --take $(or $(LAB_STORE),store) $(ID)
+
+site: ## Write the static site to site/; SITE_SOURCES=https://github.com/owner/name/blob/main links to source files
+	@go run ./tools/site --out site --repository "$(SITE_SOURCES)"
+
+site-check: ## Check every link and picture of site/
+	@go run ./tools/site --out site --check
 
 tidy: ## Run go mod tidy in every module
 	@git ls-files '*go.mod' | while read -r file; do (cd "$$(dirname "$$file")" && go mod tidy) || exit 1; done

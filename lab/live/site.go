@@ -35,7 +35,7 @@ func WriteStory(dir string, c lab.Catalogue) (err error) {
 	for i := range story.Scenes {
 		err = errors.Join(err, s.scene(i).begin())
 	}
-	return errors.Join(err, s.writePage(dir, "story", s.endOfStory(viewer{})), writeFile(dir, "static/style.css", []byte(styleOfPages())),
+	return errors.Join(err, s.writePage(dir, "story", s.endOfStory(viewer{})), writeFile(dir, "static/style.css", []byte(Style())),
 		writeFile(dir, "static/script.js", []byte(scriptOfPages())))
 }
 

@@ -11,7 +11,7 @@ import (
 	"locklab/lab"
 )
 
-// recorded has a saved run of each scene, by the id of its experiment. `go run ./tools/site record` writes them.
+// recorded has a saved run of each scene, by the id of its experiment. `go run ./tools/site --record` writes them.
 //
 //go:embed recorded
 var recorded embed.FS

@@ -1,0 +1,82 @@
+// Command site writes the static site into a folder, for any web server and below any path.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/signal"
+	"path/filepath"
+
+	"locklab/lab/claims"
+	"locklab/lab/live"
+	"locklab/lab/servers"
+)
+
+type options struct {
+	root       string // of the repository
+	out        string
+	repository string // before the path of a source file, such as https://github.com/o/r/blob/main; empty: source files have no link
+}
+
+// parts write into the same folder, in this order.
+var parts = []struct {
+	name  string
+	write func(context.Context, options) error
+}{
+	{"docs", writeDocs},
+	{"story", func(_ context.Context, o options) error { return live.WriteStory(o.out, claims.All()) }},
+}
+
+func main() {
+	servers.Reexec() // does not return in a process that a stack started from this program
+	o := options{root: "."}
+	flag.StringVar(&o.out, "out", "site", "the `folder` to write; what an earlier site left there is removed")
+	flag.StringVar(&o.repository, "repository", "", "the `URL` of the source files, such as https://github.com/owner/name/blob/main")
+	check := flag.Bool("check", false, "check the links of the site in the folder, and write nothing")
+	recordFlag := flag.Bool("record", false, "run each scene of the story once, keep the runs in "+recordedRuns+", and write nothing else")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	do := write
+	switch {
+	case *check:
+		do = func(context.Context, options) error { return checkLinks(o.out) }
+	case *recordFlag:
+		do = func(ctx context.Context, _ options) error { return record(ctx) }
+	}
+	if err := do(ctx, o); err != nil {
+		fmt.Fprintln(os.Stderr, "site:", err)
+		os.Exit(1)
+	}
+}
+
+func write(ctx context.Context, o options) error {
+	if err := clean(o.out); err != nil {
+		return err
+	}
+	for _, part := range parts {
+		if err := part.write(ctx, o); err != nil {
+			return fmt.Errorf("%s: %w", part.name, err)
+		}
+	}
+	return nil
+}
+
+// clean removes an earlier site. It refuses to remove anything else.
+func clean(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(filepath.Join(dir, "static", "style.css")); err != nil && len(entries) > 0 {
+		return fmt.Errorf("%s has files that are no site: choose an empty folder", dir)
+	}
+	return os.RemoveAll(dir)
+}

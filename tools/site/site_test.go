@@ -1,0 +1,209 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"locklab/lab/testenv"
+	"locklab/lab/testenv/chrome"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+// Each page of the repository has an address of its own, and each page that docs/README.md names is in the menu.
+func TestPagesOfThisRepository(t *testing.T) {
+	b, err := readBook("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sources := map[string]string{}
+	for source, p := range b.pages {
+		if other := sources[p.url]; other != "" {
+			t.Errorf("%s and %s are both at %s", source, other, p.url)
+		}
+		sources[p.url] = source
+	}
+	if source := sources["experiments/L03/"]; source != "docs/experiments/L03-foreign-unlock.md" {
+		t.Errorf("experiments/L03/ is %q", source)
+	}
+	data, err := b.data("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	inMenu := map[string]bool{}
+	for _, groups := range data.Menus {
+		for _, g := range groups {
+			for _, l := range g.Links {
+				inMenu[l.URL] = true
+			}
+		}
+	}
+	for _, found := range inlineLink.FindAllStringSubmatch(b.pages[contents].body, -1) {
+		if url := b.pages[b.resolve(contents, found[2])].url; !inMenu[url] {
+			t.Errorf("%s is not in the menu", found[0])
+		}
+	}
+	for source, p := range b.pages {
+		if experiment.MatchString(source) && !inMenu[p.url] {
+			t.Errorf("%s is not in the menu", source)
+		}
+	}
+}
+
+func TestDeadLinksAreFound(t *testing.T) {
+	t.Parallel()
+	for link, want := range map[string]string{
+		`<a href="../b/#part">`:                              "",
+		`<a href="#here">`:                                   "",
+		`<a href="https://example.org/">`:                    "",
+		`<img src="../a.svg">`:                               "",
+		`<link rel="icon" href="data:,">`:                    "",
+		`<a href="../b/#other">`:                             "no heading",
+		`<a href="../c/">`:                                   "no file",
+		`<a href="../b">`:                                    "no file",
+		`<a href="../../outside.html">`:                      "no file",
+		`<img src="../b.svg">`:                               "no file",
+		`<a href="/b/">`:                                     "depends on where",
+		`<a href="//example.org/">`:                          "depends on where",
+		`<script src="https://example.org/a.js"></script>`:   "another host",
+		`<link rel="stylesheet" href="https://example.org">`: "another host",
+	} {
+		dir := filepath.Join(t.TempDir(), "site")
+		write := map[string]string{"a/index.html": `<p id="here">` + link, "b/index.html": `<h2 id="part">`, "a.svg": "", "../outside.html": ""}
+		for name, content := range write {
+			if err := put(filepath.Join(dir, name), []byte(content)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err := checkLinks(dir)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v", link, err)
+		}
+	}
+}
+
+// A link of a page to nothing is an error that names both.
+func TestADeadLinkFailsTheBuild(t *testing.T) {
+	testenv.Check(t, testenv.Pages)
+	t.Parallel()
+	root := t.TempDir()
+	for source, text := range map[string]string{
+		contents:       "# All\n\n**Group.** [Page](page.md) · [Experiments](experiments/README.md)\n",
+		"docs/page.md": "# Page\n\n[nothing](nothing.md)\n",
+		experiments:    "# The experiments\n",
+	} {
+		if err := put(filepath.Join(root, source), []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := writeDocs(t.Context(), options{root: root, out: filepath.Join(root, "site")})
+	if err == nil || !strings.Contains(err.Error(), "docs/page.md") || !strings.Contains(err.Error(), "nothing.md") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// site is the site of this repository.
+var site = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "site-test-")
+	if err != nil {
+		return "", err
+	}
+	testenv.AtEnd(func() error { return os.RemoveAll(dir) })
+	return dir, write(context.Background(), options{root: "../..", out: dir})
+})
+
+// unwritten matches links to the locks that can be played, which have no part yet.
+var unwritten = regexp.MustCompile(`the link (\.\./)*steps/ leads`)
+
+func TestLinksOfTheSite(t *testing.T) {
+	testenv.Check(t, testenv.Pages)
+	t.Parallel()
+	dir, err := site()
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = checkLinks(dir)
+	if err == nil {
+		return
+	}
+	for line := range strings.Lines(err.Error()) {
+		if !unwritten.MatchString(line) {
+			t.Error(strings.TrimSpace(line))
+		}
+	}
+}
+
+// A reader finds a page by the keyboard alone, below any path of a server, and no page asks another host.
+func TestSearchInChromium(t *testing.T) {
+	testenv.Check(t, testenv.Pages)
+	dir, err := site()
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(http.StripPrefix("/below/", http.FileServer(http.Dir(dir))))
+	defer server.Close()
+	b := chrome.New(t)
+	b.Open(server.URL+"/below/docs/glossary/", chrome.View{Width: 1280, Height: 720, Scheme: "light"})
+	search(b, "delayed double delete")
+	b.Accessible("results")
+	b.Do(chromedp.KeyEvent(kb.Enter))
+	arrives(b, server.URL+"/below/experiments/C4/")
+	search(b, "fencing token")
+	second := chrome.Ask[string](b, `document.querySelectorAll(".found a")[1].href`)
+	b.Do(chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.Enter))
+	arrives(b, second)
+	b.Calm(func(url string) bool { return strings.HasPrefix(url, server.URL) || strings.HasPrefix(url, "data:") })
+}
+
+// search types into the search field, and waits for results.
+func search(b *chrome.Browser, text string) {
+	b.T.Helper()
+	b.Do(chromedp.KeyEvent("/"))
+	for _, letter := range text {
+		b.Do(chromedp.KeyEvent(string(letter)))
+	}
+	const found = `document.querySelectorAll(".found a").length > 1 && !document.querySelector(".found p").textContent.includes("…")`
+	testenv.Eventually(b.T, "results", func() bool { return chrome.Ask[bool](b, found) })
+}
+
+func arrives(b *chrome.Browser, url string) {
+	b.T.Helper()
+	testenv.Eventually(b.T, url, func() bool {
+		return chrome.Ask[string](b, `document.readyState === "complete" ? location.href : ""`) == url
+	})
+}
+
+// Pages of each kind keep the rules of accessibility, and are as wide as the screen.
+func TestPagesInChromium(t *testing.T) {
+	testenv.Check(t, testenv.Pages)
+	dir, err := site()
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(http.FileServer(http.Dir(dir)))
+	defer server.Close()
+	b := chrome.New(t)
+	for _, page := range []string{
+		"", "docs/", "docs/compare/", "docs/libraries/", "docs/decisions/0001-packages-and-imports/", "experiments/", "experiments/L03/",
+		"story/4/", "story/4/b/",
+	} {
+		for _, view := range []chrome.View{{Width: 1280, Height: 720, Scheme: "light"}, {Width: 390, Height: 844, Scheme: "dark"}} {
+			b.Open(server.URL+"/"+page, view)
+			b.Accessible(page + " " + view.Scheme)
+			if over := chrome.Ask[int](b, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
+				t.Errorf("%s is %d px wider than a screen of %d", page, over, view.Width)
+			}
+			b.Calm(func(url string) bool { return strings.HasPrefix(url, server.URL) || strings.HasPrefix(url, "data:") })
+		}
+	}
+}
