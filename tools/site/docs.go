@@ -11,8 +11,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 
+	"locklab/lab/claims"
 	"locklab/lab/live"
+	"locklab/lab/live/story"
 )
 
 // hugo is the newest that Go 1.26 builds.
@@ -31,6 +34,7 @@ type siteData struct {
 	Targets     map[string]string  // what a link may lead to, by its path in the repository: a URL; empty for a source file
 	Repository  string
 	Experiments int
+	Drawing     string // of a scene, for the home page
 }
 
 // writeDocs writes the home page, the documentation, the experiments, and what all pages share.
@@ -103,6 +107,11 @@ func (b *book) data(repository string) (siteData, error) {
 		}
 		d.Menus[tab] = groups
 	}
+	drawing, err := drawScene(lateUnlock)
+	if err != nil {
+		return d, err
+	}
+	d.Drawing = drawing
 	for _, g := range d.Menus["experiments"] {
 		d.Experiments += len(g.Links)
 	}
@@ -116,6 +125,21 @@ func (b *book) data(repository string) (siteData, error) {
 		d.Targets[source] = ""
 	}
 	return d, nil
+}
+
+// lateUnlock is the scene on the home page: it is understood without a word of introduction.
+const lateUnlock = 4
+
+// drawScene returns the drawing of a scene's recorded run, in the variant that fails. Scenes count from 1.
+func drawScene(number int) (string, error) {
+	scene := story.Scenes[number-1]
+	run, err := scene.Recorded(claims.All())
+	if err != nil {
+		return "", err
+	}
+	var text strings.Builder
+	err = scene.Results(run)[0].Draw(&text)
+	return text.String(), err
 }
 
 // putPages writes a page of Hugo for each Markdown file.
