@@ -113,43 +113,16 @@ func (i Interleavings) explored(ctx context.Context, b explore.Bounds) (l Explor
 	return l, err
 }
 
-// Shortest looks for the shortest interleaving in which a lock violates, within the bounds of the experiment. It looks for expected
-// violations first, and ends with the first that it finds: that is the last of searched.
-func (e Experiment) Shortest(ctx context.Context, lock articlelock.Lock) (searched []Explored, err error) {
-	for _, i := range e.interleavings(lock) {
-		x, err := i.Explore(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if searched = append(searched, x); x.Found.Counterexample != nil {
-			return searched, nil
-		}
-	}
-	return searched, nil
-}
-
-// interleavings has the ones of a lock. Expected violations come first.
-func (e Experiment) interleavings(lock articlelock.Lock) (all []Interleavings) {
+// Searches are those of a lock, within the bounds of the experiment. Expected violations come first.
+func (e Experiment) Searches(lock articlelock.Lock) (all []explore.Search) {
 	for _, expect := range []Expect{Sometimes, Never} {
 		for _, i := range e.Interleavings {
 			if i.Expect == expect && i.Lock.Name == lock.Name {
-				all = append(all, i)
+				all = append(all, explore.Search{Bounds: i.Bounds, Violation: i.Violation, Expected: expect == Sometimes})
 			}
 		}
 	}
 	return all
-}
-
-// Goal is what a person can look for in the moves of a lock: the violations that are expected. Without one, impossible is true, and
-// goal has those that must not happen.
-func (e Experiment) Goal(lock articlelock.Lock) (goal []explore.Violation, impossible bool) {
-	all := e.interleavings(lock)
-	for _, i := range all {
-		if i.Expect == all[0].Expect && !slices.Contains(goal, i.Violation) {
-			goal = append(goal, i.Violation)
-		}
-	}
-	return goal, len(all) > 0 && all[0].Expect == Never
 }
 
 // Played are the variants that play every interleaving.

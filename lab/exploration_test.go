@@ -116,14 +116,14 @@ func TestTheShortestViolationIsTheGoalOfALock(t *testing.T) {
 		{articlelock.PlainDEL, "A A A … B A B B B", 1, []explore.Violation{explore.NonOwnerUnlock}, false},
 		{articlelock.Compare, "", 2, []explore.Violation{explore.OrphanedLock, explore.NonOwnerUnlock}, true},
 	} {
-		searched, err := searchedFor.Shortest(t.Context(), c.lock)
+		searched, err := explore.Shortest(t.Context(), c.lock, searchedFor.Searches(c.lock))
 		if err != nil || len(searched) != c.searches {
 			t.Fatalf("%s: %d searches, %v", c.lock.Name, len(searched), err)
 		}
 		if found := explore.Text(searched[len(searched)-1].Found.Counterexample); found != c.moves {
 			t.Errorf("%s: %q", c.lock.Name, found)
 		}
-		if goal, impossible := searchedFor.Goal(c.lock); !slices.Equal(goal, c.goal) || impossible != c.impossible {
+		if goal, impossible := explore.Goal(searchedFor.Searches(c.lock)); !slices.Equal(goal, c.goal) || impossible != c.impossible {
 			t.Errorf("%s: %q, %v", c.lock.Name, goal, impossible)
 		}
 	}
@@ -137,7 +137,8 @@ func TestAnExplorationThatIsCutShort(t *testing.T) {
 	if x, err := searchedFor.ExploreAll(ended, bounded, func(lab.Exploring) {}); !errors.Is(err, context.Canceled) || x != nil {
 		t.Errorf("all locks: %+v, %v", x, err)
 	}
-	if searched, err := searchedFor.Shortest(ended, articlelock.PlainDEL); !errors.Is(err, context.Canceled) || searched != nil {
+	searched, err := explore.Shortest(ended, articlelock.PlainDEL, searchedFor.Searches(articlelock.PlainDEL))
+	if !errors.Is(err, context.Canceled) || searched != nil {
 		t.Errorf("the shortest violation: %+v, %v", searched, err)
 	}
 }

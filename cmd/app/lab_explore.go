@@ -56,7 +56,7 @@ func (c *labExploreCommand) Run(ctx context.Context, std streams) error {
 		if l.Played {
 			result.Locks[i].Command = self() + " lab run " + e.ID
 		} else if l.Counterexample != nil {
-			result.Locks[i].Command = stepCommand(e, l.Lock, l.Clients, l.Counterexample)
+			result.Locks[i].Command = stepCommand(e.ID, l.Lock, l.Clients, l.Counterexample)
 		}
 	}
 	if err := printResult(std, c.JSON, result, terminal.Exploration); err != nil || result.Verdict == nil { // no claim, no verdict

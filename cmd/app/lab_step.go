@@ -24,8 +24,8 @@ func (c *labStepCommand) Run(ctx context.Context, std streams) error {
 }
 
 // stepCommand returns the command line that plays moves.
-func stepCommand(e lab.Experiment, lock, clients string, moves []explore.Move) string {
-	number := lab.Number(e.ID)
+func stepCommand(id, lock, clients string, moves []explore.Move) string {
+	number := lab.Number(id)
 	return fmt.Sprintf("%s lab step %s --lock %q --clients %s --moves %q", self(), number, lock, clients, explore.Text(moves))
 }
 
@@ -58,7 +58,7 @@ func (c *labStepCommand) play(ctx context.Context, in io.Reader, std streams) (e
 	}
 	defer func() { err = errors.Join(err, play.Close()) }()
 	game := &terminal.Game{Play: play, Out: std.out, Screen: screen(std.out), Reproduce: func(moves []explore.Move) string {
-		return stepCommand(e, lock.Name, clients, moves)
+		return stepCommand(e.ID, lock.Name, clients, moves)
 	}}
 	game.Begin(lab.Number(e.ID)+" · "+e.Title, lock, e.Locks())
 	if c.Moves == "" && game.Ask(ctx, in) != nil {

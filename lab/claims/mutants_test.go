@@ -119,7 +119,7 @@ func eval(right, wrong string) redis.Hook {
 // script sends a script of v3 with something else in it.
 func script(t *testing.T, file, right, wrong string) redis.Hook {
 	t.Helper()
-	text, err := os.ReadFile("../../lockstrategy/redislock/" + file)
+	text, err := os.ReadFile("../../lockstrategy/redislock/script/" + file)
 	if err != nil {
 		t.Fatal(err)
 	}

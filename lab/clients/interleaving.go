@@ -8,6 +8,7 @@ import (
 
 	"locklab/lab"
 	"locklab/lab/explore"
+	"locklab/lab/explore/wire"
 	"locklab/lockstrategy/articlelock"
 )
 
@@ -21,7 +22,7 @@ const ExpiredDuringWork = "A A … B B B B A A"
 // ended is left out. So one list serves a lock that lets a client in and one that refuses it.
 func Interleaving(lock articlelock.Lock, moves string) lab.Scenario {
 	return OnRedis(func(ctx context.Context, x *Redis) {
-		MoveClients(ctx, x.Trial, explore.Redis{Client: x.Conn}, lock, moves)
+		MoveClients(ctx, x.Trial, wire.Redis{Client: x.Conn}, lock, moves)
 	})
 }
 
@@ -78,7 +79,7 @@ func LostAfter(fault Fault) func(articlelock.Lock) lab.Scenario {
 func LoseDuringWork(
 	ctx context.Context, t *lab.Trial, lock articlelock.Lock, conn redis.UniversalClient, fault func() redis.UniversalClient,
 ) {
-	server := &explore.Redis{Client: conn}
+	server := &wire.Redis{Client: conn}
 	w := explore.New(lock, server, LongLease, "AB", t.Record)
 	play(ctx, t, w, explore.Moves("A A"))
 	server.Client = fault()

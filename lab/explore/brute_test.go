@@ -1,7 +1,9 @@
 package explore
 
 import (
+	"context"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"locklab/lab/explore/wire"
 	"locklab/lab/history"
 	"locklab/lab/testenv"
 	"locklab/lockstrategy/articlelock"
@@ -18,7 +21,7 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 
 // watched plays moves on an empty server, and finds the violations at the end. It does not use positions: it
 // reads what was recorded, and the content of the lock before and after each move.
-func watched(t *testing.T, server Server, client Redis, lock articlelock.Lock, clients string, moves []Move) (found []Violation) {
+func watched(t *testing.T, server Server, client wire.Redis, lock articlelock.Lock, clients string, moves []Move) (found []Violation) {
 	t.Helper()
 	ctx := t.Context()
 	if err := client.Client.FlushAll(ctx).Err(); err != nil {
@@ -59,17 +62,26 @@ func watched(t *testing.T, server Server, client Redis, lock articlelock.Lock, c
 	return found
 }
 
-func connected(t *testing.T, addr string) Redis {
+// in connects to a server in this process.
+func in(t *testing.T, memory *Memory) wire.Redis {
+	t.Helper()
+	dial := func(context.Context, string, string) (net.Conn, error) { return memory.redis.Dial() }
+	client := redis.NewClient(&redis.Options{Dialer: dial, MaxRetries: -1, DisableIdentity: true, Protocol: 2})
+	t.Cleanup(func() { _ = client.Close() })
+	return wire.Redis{Client: client}
+}
+
+func connected(t *testing.T, addr string) wire.Redis {
 	t.Helper()
 	client := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, DisableIdentity: true})
 	t.Cleanup(func() { _ = client.Close() })
-	return Redis{client}
+	return wire.Redis{Client: client}
 }
 
 const halfLease = 30 * time.Second
 
 // halved lets half a lease of the lock pass, and reports whether it has one.
-func halved(t *testing.T, client Redis) bool {
+func halved(t *testing.T, client wire.Redis) bool {
 	t.Helper()
 	return client.Client.PTTL(t.Context(), articlelock.Key).Val() > 0 && client.Client.PExpire(t.Context(), articlelock.Key, halfLease).Val()
 }
@@ -91,7 +103,7 @@ func falselyReleased(lock articlelock.Lock, events []history.Event) (found []his
 }
 
 // stored is the content of the lock.
-func stored(t *testing.T, client Redis) string {
+func stored(t *testing.T, client wire.Redis) string {
 	t.Helper()
 	var text string
 	var err error
@@ -115,6 +127,7 @@ func stored(t *testing.T, client Redis) string {
 type brute struct {
 	t              *testing.T
 	memory         *Memory
+	client         wire.Redis // of it
 	lock           articlelock.Lock
 	bounds         Bounds
 	violation      Violation
@@ -163,7 +176,7 @@ func (b *brute) try(moves []Move) {
 // count counts a whole interleaving.
 func (b *brute) count(moves []Move) {
 	b.all++
-	found := watched(b.t, b.memory, b.memory.Redis, b.lock, b.bounds.Clients, moves)
+	found := watched(b.t, b.memory, b.client, b.lock, b.bounds.Clients, moves)
 	if !slices.Contains(found, b.violation) {
 		return
 	}
@@ -223,7 +236,7 @@ func TestExploreCountsEveryInterleaving(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			b := &brute{t: t, memory: memory, lock: c.lock, bounds: c.bounds, violation: c.violation}
+			b := &brute{t: t, memory: memory, client: in(t, memory), lock: c.lock, bounds: c.bounds, violation: c.violation}
 			b.try(nil)
 			_ = memory.Close()
 			t.Logf("%s, %+v, %s: %d interleavings, %d with a violation, the shortest has %d moves",

@@ -2,49 +2,78 @@ package explore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
-	"github.com/redis/go-redis/v9"
+	"github.com/alicebob/miniredis/v2/proto"
 
 	"locklab/lockstrategy/articlelock"
 )
 
-// Memory is a Redis in this process. Its time stands still unless Pass is called, and its keys can be restored.
+// Memory is a Redis in this process. Its time stands still unless Pass is called, and its keys can be restored. One goroutine uses it.
 type Memory struct {
-	Redis
-	redis *miniredis.Miniredis
+	redis  *miniredis.Miniredis
+	client *proto.Client
 }
 
-// NewMemory starts one. The caller must close it.
+// NewMemory starts one, without a port. The caller must close it.
 func NewMemory() (*Memory, error) {
-	server, err := miniredis.Run()
+	server := miniredis.NewMiniRedis()
+	server.SetTime(time.Unix(1_800_000_000, 0))
+	connection, err := server.Dial()
 	if err != nil {
 		return nil, err
 	}
-	server.SetTime(time.Unix(1_800_000_000, 0))
-	pipe := func(context.Context, string, string) (net.Conn, error) { // half the time that a connection over TCP takes
-		client, peer := net.Pipe()
-		server.Server().ServeConn(peer)
-		return client, nil
-	}
-	client := redis.NewClient(&redis.Options{ // without time limits: a server in this process answers, however busy the machine is
-		Dialer: pipe, MaxRetries: -1, DisableIdentity: true, Protocol: 2, ReadTimeout: -1, WriteTimeout: -1,
-	})
-	return &Memory{Redis{client}, server}, nil
+	return &Memory{server, proto.NewClient(connection)}, nil
 }
 
 // Close ends it.
 func (m *Memory) Close() error {
-	err := m.Client.Close()
+	err := m.client.Close()
 	m.redis.Close()
 	return err
+}
+
+// Do sends one command.
+func (m *Memory) Do(_ context.Context, command ...any) (any, error) {
+	words := make([]string, len(command))
+	for i, word := range command {
+		words[i] = fmt.Sprint(word)
+	}
+	reply, err := m.client.Do(words...)
+	if err != nil {
+		return nil, err
+	}
+	return read(reply)
+}
+
+// read reads a reply: nil, a string, an int64, a list of these, or an error.
+func read(reply string) (any, error) {
+	switch {
+	case reply == proto.Nil || reply == proto.NilList:
+		return nil, nil
+	case strings.HasPrefix(reply, "*"):
+		elements, err := proto.ReadArray(reply)
+		list := make([]any, len(elements))
+		for i, element := range elements {
+			if err == nil {
+				list[i], err = read(element)
+			}
+		}
+		return list, err
+	}
+	switch value, err := proto.Parse(reply); v := value.(type) {
+	case error:
+		return nil, v
+	case int:
+		return int64(v), err
+	default:
+		return v, err
+	}
 }
 
 // Pass lets a day pass.
@@ -120,39 +149,4 @@ func (s snapshot) lock() string {
 		return ""
 	}
 	return fmt.Sprint("=", c.text, c.hash)
-}
-
-// Redis is a [Server] that go-redis reaches.
-type Redis struct{ Client redis.UniversalClient }
-
-// Do sends one command.
-func (r Redis) Do(ctx context.Context, command ...any) (any, error) {
-	reply, err := r.Client.Do(ctx, command...).Result()
-	if errors.Is(err, redis.Nil) {
-		return nil, nil
-	}
-	return reply, err
-}
-
-// Pass lets the lock's expiry come, if it has one, and waits until the server has ended it. A lease may be long, so no step before is late.
-func (r Redis) Pass(ctx context.Context) error {
-	left, err := r.Client.PTTL(ctx, articlelock.Key).Result()
-	if err != nil || left < 0 { // it is gone, or has no expiry
-		return err
-	}
-	if err := r.Client.PExpire(ctx, articlelock.Key, time.Millisecond).Err(); err != nil {
-		return err
-	}
-	again := time.NewTicker(2 * time.Millisecond)
-	defer again.Stop()
-	for {
-		if left, err = r.Client.PTTL(ctx, articlelock.Key).Result(); err != nil || left < 0 {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-again.C:
-		}
-	}
 }

@@ -2,7 +2,7 @@ package explore
 
 import (
 	"locklab/lockstrategy/articlelock"
-	"locklab/lockstrategy/redislock"
+	"locklab/lockstrategy/redislock/script"
 )
 
 // V3 is the lock of version v3 as a list of steps: its scripts as they are, for a client that tries once. It has none of
@@ -12,7 +12,7 @@ var V3 = articlelock.Lock{
 	Acquire: []articlelock.Step{{
 		Name: "acquire.lua",
 		Command: func(c *articlelock.Client) []any {
-			acquire, _ := redislock.Commands(articlelock.Key, c.Value, c.Lease)
+			acquire, _ := script.Commands(articlelock.Key, c.Value, c.Lease)
 			return acquire
 		},
 		Then: func(_ *articlelock.Client, reply any) articlelock.Next { return granted(reply) },
@@ -30,14 +30,14 @@ var release = articlelock.Step{
 		return articlelock.Continue
 	},
 	Command: func(c *articlelock.Client) []any {
-		_, release := redislock.Commands(articlelock.Key, c.Value, c.Lease)
+		_, release := script.Commands(articlelock.Key, c.Value, c.Lease)
 		return release
 	},
 }
 
 // granted reads the reply of acquire.lua: without a token another client holds the lock.
 func granted(reply any) articlelock.Next {
-	if redislock.Token(reply) > 0 {
+	if script.Token(reply) > 0 {
 		return articlelock.Continue
 	}
 	return articlelock.Refused

@@ -8,7 +8,7 @@ import (
 
 	"locklab/lab/history"
 	"locklab/lockstrategy/articlelock"
-	"locklab/lockstrategy/redislock"
+	"locklab/lockstrategy/redislock/script"
 )
 
 // Server is the Redis behind a lock, and its clock.
@@ -137,7 +137,7 @@ func (w *World) step(ctx context.Context, c *Client) error {
 		w.record(event(c, history.Refuse, ""))
 	case before == acquiring && c.phase != acquiring:
 		granted := event(c, history.Grant, "")
-		granted.Token = redislock.Token(reply)
+		granted.Token = script.Token(reply)
 		w.record(granted)
 	case before == reading:
 		w.value(c, history.Read, c.read)

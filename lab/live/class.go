@@ -18,6 +18,7 @@ import (
 
 	qr "github.com/piglig/go-qr"
 
+	"locklab/internal/sentence"
 	"locklab/lab/live/class"
 )
 
@@ -243,7 +244,7 @@ func (s *Server) joinClass(w http.ResponseWriter, r *http.Request) error {
 		if isProgram(r) {
 			return refuse(status, err)
 		}
-		typed.Wrong = sentence(err)
+		typed.Wrong = sentence.Of(err)
 		s.show(w, r, status, page{Name: "join", Title: "Join the class", Body: typed})
 		return nil
 	}

@@ -53,7 +53,7 @@ type Config struct {
 	// Command reproduces a run.
 	Command func(e lab.Experiment, o lab.Options) string
 	// StepCommand plays moves of a lock.
-	StepCommand func(e lab.Experiment, lock, clients string, moves []explore.Move) string
+	StepCommand func(id, lock, clients string, moves []explore.Move) string
 }
 
 // Server serves the live page below /ui/.
@@ -128,8 +128,8 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 func (s *Server) register() {
 	names := append([]string{"class", "class-all", "people", "name", "now"}, serverParts...)
 	for _, e := range s.cfg.Catalogue {
-		for i := range e.Locks() {
-			names = append(names, steps.Lock{Experiment: e, Number: i + 1}.Key())
+		for _, l := range locksOf(e) {
+			names = append(names, l.Key())
 		}
 	}
 	for _, name := range names {
@@ -193,8 +193,6 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"drawing":    func(events []history.Event) template.HTML { return drawing(events, nil) },
 	"within":     func(path, page string) bool { return strings.HasPrefix(path, strings.TrimSuffix(page, "/1")) },
 	"upper":      strings.ToUpper,
-	"colour":     colourOf,
-	"owner":      ownerOf,
 	"asks":       firstQuestion,
 	"number":     lab.Number,
 	"takes":      takes,

@@ -37,8 +37,8 @@ func config(store string, more ...lab.Experiment) Config {
 		Command: func(e lab.Experiment, o lab.Options) string {
 			return fmt.Sprintf("run %s --seed %d", e.ID, o.Seed)
 		},
-		StepCommand: func(e lab.Experiment, lock, clients string, moves []explore.Move) string {
-			return fmt.Sprintf("step %s --lock %q --clients %s --moves %q", e.ID, lock, clients, explore.Text(moves))
+		StepCommand: func(id, lock, clients string, moves []explore.Move) string {
+			return fmt.Sprintf("step %s --lock %q --clients %s --moves %q", id, lock, clients, explore.Text(moves))
 		},
 	}
 }

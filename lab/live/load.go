@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"locklab/internal/sentence"
 	"locklab/lab/burst"
 	"locklab/lab/live/bench"
 	"locklab/lab/report/html"
@@ -131,7 +132,7 @@ func (v loadView) Class() string { return answerOf(v.Says()) }
 func (v loadView) Why() string {
 	switch {
 	case v.Err != nil:
-		return sentence(v.Err)
+		return sentence.Of(v.Err)
 	case v.Rates.Why != "":
 		return fmt.Sprintf("Newest error, %s: %s", v.WhyAt.Format(time.TimeOnly), v.Rates.Why)
 	}

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"path"
 	"strconv"
+
+	"locklab/internal/sentence"
 )
 
 // quiz asks what a run will show, runs it, and says who was right. A class is also asked what the run has shown, and its trainer shows the
@@ -119,7 +121,7 @@ func (q *quiz) respond(w http.ResponseWriter, r *http.Request, form string, err 
 	if !wantsPage(r) {
 		return err
 	}
-	v := q.view(q.s.viewerOf(r), mistakes{form: sentence(err)})
+	v := q.view(q.s.viewerOf(r), mistakes{form: sentence.Of(err)})
 	v.Typed = r.Form
 	q.s.show(w, r, statusOf(err), q.page(v))
 	return nil

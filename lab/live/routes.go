@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+
+	"locklab/internal/sentence"
 )
 
 // role is what a browser may do. Each role may do what the ones before it may.
@@ -161,10 +163,10 @@ func (s *Server) Handler() http.Handler {
 // problem answers with an error: a page, or a sentence for a program.
 func (s *Server) problem(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Method == http.MethodPost && !wantsPage(r) {
-		plain(w, statusOf(err), sentence(err))
+		plain(w, statusOf(err), sentence.Of(err))
 		return
 	}
-	s.show(w, r, statusOf(err), page{Name: "problem", Title: http.StatusText(statusOf(err)), Body: sentence(err)})
+	s.show(w, r, statusOf(err), page{Name: "problem", Title: http.StatusText(statusOf(err)), Body: sentence.Of(err)})
 }
 
 // missing say what to do when a role is missing.

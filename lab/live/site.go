@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"html/template"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -11,6 +13,7 @@ import (
 	"strings"
 
 	"locklab/lab"
+	"locklab/lab/live/steps"
 	"locklab/lab/live/story"
 )
 
@@ -37,6 +40,39 @@ func WriteStory(dir string, c lab.Catalogue) (err error) {
 	}
 	return errors.Join(err, s.writePage(dir, "story", s.endOfStory(viewer{})), writeFile(dir, "static/style.css", []byte(Style())),
 		writeFile(dir, "static/script.js", []byte(scriptOfPages())))
+}
+
+// WriteSteps writes the locks that can be played into a folder of static files: a list, and a page for each lock. Its script is
+// static/play.js, which the caller writes.
+func WriteSteps(dir string, c lab.Catalogue) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	s, err := New(ctx, Config{Catalogue: c, Static: true})
+	if err != nil {
+		return err
+	}
+	failed := s.writePage(dir, "steps", playsPage(c))
+	for _, e := range playable(c) {
+		all := locksOf(e)
+		for _, l := range all {
+			begun, err := begins(l)
+			p := playPageOf(l, all)
+			p.Texts = map[string]template.HTML{l.Key(): begun}
+			failed = errors.Join(failed, err, s.writePage(dir, fmt.Sprintf("steps/%s/%d", lab.Number(l.ID), l.Number), p))
+		}
+	}
+	return failed
+}
+
+// begins is the play of a lock before it can be played.
+func begins(l steps.Lock) (begun template.HTML, err error) {
+	games := &steps.Games{Changed: func(g *steps.Game) {
+		v := steps.View{Game: g, Loading: true, Why: "The lab is loading."}
+		begun = markup(func(w io.Writer) error { return steps.Show(w, v) })
+	}}
+	defer games.Close()
+	err = games.Open(l)
+	return begun, err
 }
 
 // writePage writes a page as at/index.html.

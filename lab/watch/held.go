@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"locklab/lockstrategy"
-	"locklab/lockstrategy/redislock"
+	"locklab/lockstrategy/redislock/script"
 	"locklab/lockstrategy/redlock"
 
 	"github.com/redis/go-redis/v9"
@@ -45,7 +45,7 @@ func (h Held) Process() string {
 func Locks(ctx context.Context, client *redis.Client, cluster bool) ([]Held, error) {
 	var all []Held
 	var channels []string
-	for _, prefix := range []string{redislock.GrantPrefix + ":", redlock.Prefix} {
+	for _, prefix := range []string{script.GrantPrefix + ":", redlock.Prefix} {
 		names, err := matching(ctx, client, prefix)
 		if err != nil {
 			return nil, err
@@ -107,7 +107,7 @@ func heldOf(ctx context.Context, client *redis.Client, prefix string, names []st
 		channel := redlock.ChannelOf(strings.TrimPrefix(key, redlock.Prefix))
 		if hashes[i] != nil {
 			number, _ := texts[i].Uint64()
-			h.Owner, h.Token, channel = strings.Join(hashes[i].Val(), " "), number*lockstrategy.TokensPerGrant, redislock.ChannelOf(key)
+			h.Owner, h.Token, channel = strings.Join(hashes[i].Val(), " "), number*lockstrategy.TokensPerGrant, script.Channel(key)
 		}
 		if h.Owner != "" && expiries[i].Val() != -2 { // else it is free, or became free between two answers (-2: there is no such key)
 			held, channels = append(held, h), append(channels, channel)
@@ -118,7 +118,7 @@ func heldOf(ctx context.Context, client *redis.Client, prefix string, names []st
 
 // lockOf is the lock whose key of the last grant's number has this name.
 func lockOf(name string) string {
-	key := strings.TrimPrefix(name, redislock.GrantPrefix+":")
+	key := strings.TrimPrefix(name, script.GrantPrefix+":")
 	if inner := strings.Trim(key, "{}"); key == "{"+inner+"}" && !strings.ContainsAny(inner, "{}") {
 		return inner
 	}

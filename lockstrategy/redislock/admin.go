@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"locklab/lockstrategy"
+	"locklab/lockstrategy/redislock/script"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -52,7 +53,7 @@ func (r *Lock) ForceUnlock(ctx context.Context, key string) (bool, error) {
 	defer cancel()
 	freed, err := r.client.Del(ctx, key).Result()
 	if err == nil && freed > 0 {
-		err = r.client.Do(ctx, r.hub.PublishCommand(), ChannelOf(key), "0").Err()
+		err = r.client.Do(ctx, r.hub.PublishCommand(), script.Channel(key), "0").Err()
 	}
 	if err != nil {
 		return freed > 0, fmt.Errorf("%w: force unlock of %s: %w", lockstrategy.ErrUnavailable, key, err)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"locklab/lockstrategy"
+	"locklab/lockstrategy/redislock/script"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -21,13 +22,13 @@ func BrokenLocks() []Broken {
 	release := func(r *Lock) **redis.Script { return &r.releaseScript }
 	renew := func(r *Lock) **redis.Script { return &r.renewScript }
 	return []Broken{
-		{"release without compare", misspelt(release, releaseSource,
+		{"release without compare", misspelt(release, script.Release,
 			"redis.call('hdel', KEYS[1], ARGV[1])", "redis.call('del', KEYS[1])")},
-		{"acquire without NX", misspelt(acquire, acquireSource,
+		{"acquire without NX", misspelt(acquire, script.Acquire,
 			"if redis.call('exists', KEYS[1]) == 1 and", "if false and")},
-		{"renewal that creates the key", misspelt(renew, renewSource,
+		{"renewal that creates the key", misspelt(renew, script.Renew,
 			"if redis.call('hexists', KEYS[1], ARGV[2]) == 0 then\n  return {0}\nend", "redis.call('hset', KEYS[1], ARGV[2], 1)")},
-		{"token that does not grow", misspelt(acquire, acquireSource,
+		{"token that does not grow", misspelt(acquire, script.Acquire,
 			"local number = (time[1] - 946684800)", "local number = (2 ^ 32 - time[1])")},
 	}
 }

@@ -2,7 +2,6 @@ package redislock
 
 import (
 	"context"
-	_ "embed" // the scripts
 	"errors"
 	"fmt"
 	"strings"
@@ -14,16 +13,8 @@ import (
 	"locklab/internal/replies"
 	"locklab/lockstrategy"
 	"locklab/lockstrategy/redislock/pubsub"
+	"locklab/lockstrategy/redislock/script"
 	"locklab/lockstrategy/session"
-)
-
-var (
-	//go:embed acquire.lua
-	acquireSource string
-	//go:embed renew.lua
-	renewSource string
-	//go:embed release.lua
-	releaseSource string
 )
 
 // Lock is a lock on one Redis: a single server, a master, or the key's master in a cluster. It speaks the wire protocol of
@@ -55,7 +46,8 @@ func New(client redis.UniversalClient, timing lockstrategy.Timing) (*Lock, error
 	_, cluster := client.(*redis.ClusterClient)
 	return &Lock{
 		client: client, timing: timing, keeper: session.NewKeeper(), hub: pubsub.New(client, cluster),
-		acquireScript: redis.NewScript(acquireSource), renewScript: redis.NewScript(renewSource), releaseScript: redis.NewScript(releaseSource),
+		acquireScript: redis.NewScript(script.Acquire), renewScript: redis.NewScript(script.Renew),
+		releaseScript: redis.NewScript(script.Release),
 	}, nil
 }
 
@@ -111,7 +103,7 @@ type owner struct {
 // try asks the server once. A refusal says for how long to wait for a message.
 func (o *owner) try(ctx context.Context) (*session.Grant, time.Duration, error) {
 	g := session.Grant{Key: o.key, Asked: time.Now(), Expiry: o.expiry, Renewed: o.renewed, Owner: o}
-	reply, err := o.run(ctx, o.lock.acquireScript, []string{o.key, grantKey(o.key)}, o.expiry.Milliseconds(), o.name)
+	reply, err := o.run(ctx, o.lock.acquireScript, []string{o.key, script.GrantKey(o.key)}, o.expiry.Milliseconds(), o.name)
 	switch {
 	case replies.NotNow(err):
 		return nil, pollInterval, o.wrap("acquire", err)
@@ -133,10 +125,10 @@ func (o *owner) try(ctx context.Context) (*session.Grant, time.Duration, error) 
 // connection of the subscription is lost, the caller polls.
 func (o *owner) timeToWait(left time.Duration) time.Duration {
 	if o.stop == nil && !o.once {
-		o.stop = o.lock.hub.Listen(ChannelOf(o.key), func(bool) { session.Wake(o.wake) })
+		o.stop = o.lock.hub.Listen(script.Channel(o.key), func(bool) { session.Wake(o.wake) })
 	}
 	most := longestWait
-	if !o.lock.hub.Subscribed(ChannelOf(o.key)) {
+	if !o.lock.hub.Subscribed(script.Channel(o.key)) {
 		most = session.Jitter(pollInterval)
 	}
 	if left > 0 {
@@ -171,7 +163,7 @@ func (o *owner) Renew(ctx context.Context) error {
 
 // Watch implements [session.Watcher].
 func (o *owner) Watch(notify func(released bool)) (stop func()) {
-	return o.lock.hub.Listen(ChannelOf(o.key), notify)
+	return o.lock.hub.Listen(script.Channel(o.key), notify)
 }
 
 // ---- Release ----
@@ -179,7 +171,7 @@ func (o *owner) Watch(notify func(released bool)) (stop func()) {
 // Release implements [session.Owner]. The script publishes the release, and says how many processes received that.
 func (o *owner) Release(ctx context.Context) error {
 	var held int64
-	channel := ChannelOf(o.key)
+	channel := script.Channel(o.key)
 	message, err := o.lock.hub.Publish(channel, func() (received int64, err error) {
 		reply, err := o.run(ctx, o.lock.releaseScript, []string{o.key}, o.name, o.lock.hub.PublishCommand(), channel)
 		if err != nil {
@@ -214,7 +206,7 @@ func (o *owner) Yield(ctx context.Context) {
 		session.Polled(pollInterval).Yield(ctx)
 		return
 	}
-	o.lock.hub.Yield(ctx, ChannelOf(o.key), o.released.Load(), func() bool {
+	o.lock.hub.Yield(ctx, script.Channel(o.key), o.released.Load(), func() bool {
 		ctx, cancel := context.WithTimeout(ctx, o.lock.timing.Request)
 		defer cancel()
 		return o.lock.client.Exists(ctx, o.key).Val() > 0
@@ -225,17 +217,17 @@ func (o *owner) Yield(ctx context.Context) {
 
 // run executes a script, whatever becomes of ctx: an answer must not get lost. A refusal for now (see package replies) comes back to the
 // caller, and is not repeated by the client.
-func (o *owner) run(ctx context.Context, script *redis.Script, keys []string, args ...any) ([]int64, error) {
+func (o *owner) run(ctx context.Context, source *redis.Script, keys []string, args ...any) ([]int64, error) {
 	ctx, cancel := context.WithTimeout(replies.SendOnce(context.WithoutCancel(ctx)), o.lock.timing.Request)
 	defer cancel()
-	return script.Run(ctx, o.lock.client, keys, args...).Int64Slice()
+	return source.Run(ctx, o.lock.client, keys, args...).Int64Slice()
 }
 
 // wrap explains the error of a script.
 func (o *owner) wrap(what string, err error) error {
 	if redis.HasErrorPrefix(err, "WRONGTYPE") {
 		return fmt.Errorf("%w: %s: %s is no lock of this kind, but perhaps another library's, or its token counter %s is no number: "+
-			"delete what is wrong: %w", lockstrategy.ErrUnavailable, what, o.key, grantKey(o.key), err)
+			"delete what is wrong: %w", lockstrategy.ErrUnavailable, what, o.key, script.GrantKey(o.key), err)
 	}
 	return fmt.Errorf("%w: %s: %w", lockstrategy.ErrUnavailable, what, replies.Explain(err))
 }
@@ -244,24 +236,7 @@ func (o *owner) wrap(what string, err error) error {
 func (r *Lock) TryNotify(ctx context.Context, key string) error {
 	ctx, cancel := context.WithTimeout(ctx, r.timing.Request)
 	defer cancel()
-	return r.hub.Try(ctx, ChannelOf(key))
-}
-
-// grantKey is the key of the number of a lock's last grant, of which fencing tokens are made.
-func grantKey(key string) string { return prefixed(GrantPrefix, key) }
-
-// GrantPrefix is the prefix of the keys that have the number of a lock's last grant.
-const GrantPrefix = "locklab_grant"
-
-// ChannelOf names the channel on which the release of key is published.
-func ChannelOf(key string) string { return prefixed("redisson_lock__channel", key) }
-
-// prefixed builds a name in the cluster slot of key, as Redisson does.
-func prefixed(prefix, key string) string {
-	if strings.Contains(key, "{") {
-		return prefix + ":" + key
-	}
-	return prefix + ":{" + key + "}"
+	return r.hub.Try(ctx, script.Channel(key))
 }
 
 // checkKey refuses keys with braces that are no tag. In a cluster their counter and channel would lie in another slot, and Redisson's too.

@@ -15,6 +15,7 @@ import (
 	"locklab/lockstrategy/localqueue"
 	"locklab/lockstrategy/locktest/bubble"
 	"locklab/lockstrategy/redislock/pubsub"
+	"locklab/lockstrategy/redislock/script"
 )
 
 // The yield rule, in a synctest bubble with a Redis in memory: nothing depends on the speed of the machine.
@@ -66,7 +67,7 @@ func listen(t *testing.T, server *miniredis.Miniredis, n int) {
 	for range n {
 		hub := pubsub.New(bubble.Client(t, server), false)
 		t.Cleanup(hub.Close)
-		t.Cleanup(hub.Listen(ChannelOf("k"), func(bool) {}))
+		t.Cleanup(hub.Listen(script.Channel("k"), func(bool) {}))
 	}
 	synctest.Wait()
 }
@@ -112,7 +113,7 @@ func TestAProcessDoesNotYieldToItself(t *testing.T) {
 func TestAProcessLeavesJavaItsChance(t *testing.T) {
 	bubble.Redis(t, func(t *testing.T, server *miniredis.Miniredis) {
 		java, ctx := bubble.Client(t, server), t.Context()
-		messages := java.Subscribe(ctx, ChannelOf("k"))
+		messages := java.Subscribe(ctx, script.Channel("k"))
 		defer messages.Close()
 		receive := func() {
 			if _, err := messages.ReceiveMessage(ctx); err != nil {
@@ -139,7 +140,7 @@ func TestAProcessLeavesJavaItsChance(t *testing.T) {
 			server.HSet("k", "java:1", "1")
 			time.Sleep(time.Millisecond)
 			server.Del("k")
-			java.Publish(ctx, ChannelOf("k"), "0")
+			java.Publish(ctx, script.Channel("k"), "0")
 			receive() // its own message
 		}
 		callers.Wait()

@@ -10,6 +10,7 @@ import (
 	"locklab/lockstrategy"
 	"locklab/lockstrategy/localqueue"
 	"locklab/lockstrategy/locktest/bubble"
+	"locklab/lockstrategy/redislock/script"
 
 	"github.com/alicebob/miniredis/v2"
 	wire "github.com/alicebob/miniredis/v2/server"
@@ -61,7 +62,7 @@ func TestTokensGrowWithoutTheClock(t *testing.T) {
 func TestARepeatedAcquireIsHarmless(t *testing.T) {
 	bubble.Redis(t, func(t *testing.T, server *miniredis.Miniredis) {
 		client := bubble.Client(t, server)
-		acquire, release := Commands("k", "owner", time.Minute)
+		acquire, release := script.Commands("k", "owner", time.Minute)
 		for range 3 {
 			if reply, err := client.Do(t.Context(), acquire...).Int64Slice(); err != nil || reply[0] == 0 {
 				t.Fatalf("the owner asked again, and got %v (%v)", reply, err)
@@ -82,20 +83,20 @@ func TestTheTokenOfACommandGrows(t *testing.T) {
 		client, r := bubble.Client(t, server), newRedis(t, server, lockstrategy.Timing{})
 		first := bubble.Acquire(t, r, "k")
 		bubble.Release(t, first)
-		acquire, release := Commands("k", "owner", time.Minute)
+		acquire, release := script.Commands("k", "owner", time.Minute)
 		reply, err := client.Do(t.Context(), acquire...).Result()
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, _ := client.Do(t.Context(), "EVAL", acquireSource, 2, "k", grantKey("k"), 1000, "another").Result()
-		if Token(again) != 0 {
-			t.Errorf("a refusal has the token %d", Token(again))
+		again, _ := client.Do(t.Context(), "EVAL", script.Acquire, 2, "k", script.GrantKey("k"), 1000, "another").Result()
+		if script.Token(again) != 0 {
+			t.Errorf("a refusal has the token %d", script.Token(again))
 		}
 		if err := client.Do(t.Context(), release...).Err(); err != nil {
 			t.Fatal(err)
 		}
 		last := bubble.Acquire(t, r, "k")
-		if token := Token(reply); token <= first.FencingToken() || token >= last.FencingToken() {
+		if token := script.Token(reply); token <= first.FencingToken() || token >= last.FencingToken() {
 			t.Errorf("between %d and %d there was %d", first.FencingToken(), last.FencingToken(), token)
 		}
 		bubble.Release(t, last)
@@ -130,7 +131,7 @@ func TestALeaseThatIsNotRenewedKeepsItsEnd(t *testing.T) {
 		lease := bubble.Acquire(t, r, "k", lockstrategy.LeaseFor(time.Minute))
 		for range 5 {
 			time.Sleep(10 * time.Second)
-			if err := client.Publish(t.Context(), ChannelOf("k"), "0").Err(); err != nil { // it listens, and asks
+			if err := client.Publish(t.Context(), script.Channel("k"), "0").Err(); err != nil { // it listens, and asks
 				t.Fatal(err)
 			}
 			synctest.Wait()

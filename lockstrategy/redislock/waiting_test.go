@@ -18,6 +18,7 @@ import (
 	"locklab/lockstrategy"
 	"locklab/lockstrategy/locktest/bubble"
 	"locklab/lockstrategy/redislock/pubsub"
+	"locklab/lockstrategy/redislock/script"
 )
 
 // Without a subscription a waiter polls: here its connection for messages leads nowhere.
@@ -66,7 +67,7 @@ func TestAWaiterNeedsNoNotification(t *testing.T) {
 		bubble.Release(t, lease)
 		time.Sleep(2 * pubsub.IdleTimeout)
 		synctest.Wait()
-		if n := server.PubSubNumSub(ChannelOf("k"))[ChannelOf("k")]; n != 0 {
+		if n := server.PubSubNumSub(script.Channel("k"))[script.Channel("k")]; n != 0 {
 			t.Errorf("%d still listen", n)
 		}
 	})
@@ -100,7 +101,7 @@ func TestAWaiterThatIsNotifiedDoesNotPoll(t *testing.T) {
 		time.Sleep(longestWait / 2)
 		before := server.CommandCount()
 		for range 10 {
-			client.Publish(t.Context(), ChannelOf("k"), "0")
+			client.Publish(t.Context(), script.Channel("k"), "0")
 			time.Sleep(longestWait * 9 / 10)
 		}
 		const try = 4 // the script, and three commands in it
@@ -108,7 +109,7 @@ func TestAWaiterThatIsNotifiedDoesNotPoll(t *testing.T) {
 			t.Errorf("%d commands for ten messages, want one try for each", sent)
 		}
 		client.Del(t.Context(), "k")
-		client.Publish(t.Context(), ChannelOf("k"), "0")
+		client.Publish(t.Context(), script.Channel("k"), "0")
 		bubble.Release(t, <-granted)
 	})
 }

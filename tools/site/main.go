@@ -14,6 +14,7 @@ import (
 	"locklab/lab/claims"
 	"locklab/lab/live"
 	"locklab/lab/servers"
+	"locklab/tools/site/play"
 )
 
 type options struct {
@@ -29,6 +30,7 @@ var parts = []struct {
 }{
 	{"docs", writeDocs},
 	{"story", func(_ context.Context, o options) error { return live.WriteStory(o.out, claims.All()) }},
+	{"steps", func(ctx context.Context, o options) error { return play.Write(ctx, o.out) }},
 }
 
 func main() {

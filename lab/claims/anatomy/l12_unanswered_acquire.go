@@ -10,6 +10,7 @@ import (
 	"locklab/lab"
 	"locklab/lab/clients"
 	"locklab/lab/explore"
+	"locklab/lab/explore/wire"
 	"locklab/lab/history"
 	"locklab/lab/servers"
 	"locklab/lockstrategy"
@@ -68,16 +69,16 @@ var leftBehind = clients.Any(history.Counter, clients.Noted(explore.OrphanedLock
 // lossyWire is one Redis over a proxy that can lose a reply. The server has executed the command, and its reply has come to
 // this machine; then it is dropped, and the connection closed.
 type lossyWire struct {
-	explore.Redis // over the proxy
-	direct        *clients.Redis
-	proxy         *servers.Proxy
-	key           string // of the lock
+	wire.Redis // over the proxy
+	direct     *clients.Redis
+	proxy      *servers.Proxy
+	key        string // of the lock
 }
 
 func newLossyWire(ctx context.Context, t *lab.Trial, key string) *lossyWire {
 	x := clients.StartRedis(ctx, t)
 	client, proxy := clients.OverWire(t, x.Node.Addr)
-	return &lossyWire{explore.Redis{Client: client}, x, proxy, key}
+	return &lossyWire{wire.Redis{Client: client}, x, proxy, key}
 }
 
 // LoseReply implements [explore.ReplyLoser]. The fault is recorded with the lock as the server has it at that moment. Without a

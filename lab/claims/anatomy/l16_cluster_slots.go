@@ -12,7 +12,7 @@ import (
 	"locklab/lab/clients"
 	"locklab/lab/history"
 	"locklab/lockstrategy"
-	"locklab/lockstrategy/redislock"
+	"locklab/lockstrategy/redislock/script"
 	"locklab/topology"
 )
 
@@ -50,7 +50,7 @@ func onCluster(attempt func(ctx context.Context, t *lab.Trial, conn redis.Univer
 
 // tagged takes the lock by v3.
 func tagged(ctx context.Context, t *lab.Trial, conn redis.UniversalClient, key string) {
-	acquire, _ := redislock.Commands(key, "a client:1", clients.LongLease)
+	acquire, _ := script.Commands(key, "a client:1", clients.LongLease)
 	noteSlots(ctx, t, conn, keysIn(acquire))
 	a := clients.RedisLock(t, "A", conn, clients.LongLease)
 	a.Key = key
@@ -62,7 +62,7 @@ func tagged(ctx context.Context, t *lab.Trial, conn redis.UniversalClient, key s
 
 // untagged sends v3's script with the names of its keys, but without the braces.
 func untagged(ctx context.Context, t *lab.Trial, conn redis.UniversalClient, key string) {
-	acquire, _ := redislock.Commands(key, "a client:1", clients.LongLease)
+	acquire, _ := script.Commands(key, "a client:1", clients.LongLease)
 	keys := keysIn(acquire)
 	for i := range keys {
 		keys[i] = strings.NewReplacer("{", "", "}", "").Replace(keys[i].(string))

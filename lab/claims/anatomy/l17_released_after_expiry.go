@@ -11,6 +11,7 @@ import (
 	"locklab/lab"
 	"locklab/lab/clients"
 	"locklab/lab/explore"
+	"locklab/lab/explore/wire"
 	"locklab/lab/history"
 	"locklab/lockstrategy/articlelock"
 )
@@ -47,7 +48,7 @@ const (
 func monitored(work time.Duration, wanted, gap, after string) lab.Scenario {
 	return clients.OnRedis(func(ctx context.Context, x *clients.Redis) {
 		m := startMonitor(ctx, x)
-		w := explore.New(articlelock.Redisson, explore.Redis{Client: x.Conn}, x.Scaled(tracedLease), "AB", x.Record)
+		w := explore.New(articlelock.Redisson, wire.Redis{Client: x.Conn}, x.Scaled(tracedLease), "AB", x.Record)
 		move := func(moves string) (executed []string) { // by the last one
 			for _, move := range explore.Moves(moves) {
 				x.Must(w.Move(ctx, move))

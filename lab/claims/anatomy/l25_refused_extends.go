@@ -8,6 +8,7 @@ import (
 	"locklab/lab"
 	"locklab/lab/clients"
 	"locklab/lab/explore"
+	"locklab/lab/explore/wire"
 	"locklab/lab/history"
 	"locklab/lockstrategy/articlelock"
 )
@@ -47,7 +48,7 @@ var leaseOver = history.Mark{Name: "one lease has passed since it died"}
 func askAfterDeath(lock articlelock.Lock, from int) lab.Scenario {
 	return clients.OnRedis(func(ctx context.Context, x *clients.Redis) {
 		attempt := func(name string) *explore.World {
-			return explore.New(lock, explore.Redis{Client: x.Conn}, clients.LongLease, name, x.Record)
+			return explore.New(lock, wire.Redis{Client: x.Conn}, clients.LongLease, name, x.Record)
 		}
 		a := attempt("A")
 		for range lock.Acquire {

@@ -76,6 +76,9 @@
     next.focus({ preventScroll: true });
   };
 
+  // On the static site a script of the page has what has changed.
+  document.addEventListener("changed", (event) => replace(event.detail));
+
   // What is said of the connection. A form may have said something else meanwhile.
   let said = "";
   const say = (text) => { if (text !== said) connection.textContent = said = text; };

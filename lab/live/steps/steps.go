@@ -1,14 +1,14 @@
-// Package steps keeps the games of the live page: locks whose clients a person moves, one command at a time. Everybody moves the same game
-// of a lock. It knows nothing of pages: it tells when a game has changed.
+// Package steps keeps games: locks whose clients a person moves, one command at a time. On the live page everybody moves the same game of a
+// lock; in a browser of the static site a reader has one alone (tools/site/play). It tells when a game has changed, and shows it as HTML.
 package steps
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"sync"
 
-	"locklab/lab"
 	"locklab/lab/explore"
 	"locklab/lockstrategy/articlelock"
 )
@@ -18,30 +18,47 @@ const MostGames = 12
 
 // Lock is a lock that can be played: the one of an experiment with a number, from 1.
 type Lock struct {
-	lab.Experiment
-	Number int
+	ID       string           `json:"id"` // of the experiment
+	Title    string           `json:"title"`
+	Number   int              `json:"number"`
+	Of       articlelock.Lock `json:"-"`
+	Searches []explore.Search `json:"searches"` // for its violations; expected ones come first
 }
-
-// Find returns a lock of an experiment.
-func Find(e lab.Experiment, number int) (Lock, error) {
-	if number < 1 || number > len(e.Locks()) {
-		return Lock{}, fmt.Errorf("%s has the locks 1 to %d", e.ID, len(e.Locks()))
-	}
-	return Lock{e, number}, nil
-}
-
-// Of is the lock itself.
-func (l Lock) Of() articlelock.Lock { return l.Locks()[l.Number-1] }
 
 // Key names the lock among all that can be played.
 func (l Lock) Key() string { return fmt.Sprintf("steps-%s-%d", l.ID, l.Number) }
+
+// named is a lock as text: another program has its steps by its name.
+type named struct {
+	lock
+	Name string `json:"name"`
+}
+
+type lock Lock
+
+// MarshalJSON writes the lock without its steps.
+func (l Lock) MarshalJSON() ([]byte, error) { return json.Marshal(named{lock(l), l.Of.Name}) }
+
+// UnmarshalJSON finds the steps by the lock's name.
+func (l *Lock) UnmarshalJSON(text []byte) error {
+	var n named
+	if err := json.Unmarshal(text, &n); err != nil {
+		return err
+	}
+	*l = Lock(n.lock)
+	var known bool
+	if l.Of, known = explore.Lock(n.Name); !known {
+		return fmt.Errorf("there is no lock %q", n.Name)
+	}
+	return nil
+}
 
 // Game is the play of a lock.
 type Game struct {
 	Lock
 	*explore.Session
-	Searching bool           // for the shortest violation
-	Searched  []lab.Explored // what the search has found
+	Searching bool               // for the shortest violation
+	Searched  []explore.Searched // what the search has found
 }
 
 // Games are the games that are open.
@@ -64,11 +81,13 @@ func (g *Games) Press(ctx context.Context, l Lock, what string) error {
 	}
 	return g.with(l, func(game *Game) error {
 		before := game.Names()
-		err := game.Do(ctx, what)
+		if err := game.Do(ctx, what); err != nil {
+			return fmt.Errorf("%w. Nothing has changed: press another button of the play", err)
+		}
 		if game.Names() != before {
 			game.Searched = nil // with other clients the search must be made anew
 		}
-		return err
+		return nil
 	})
 }
 
@@ -102,7 +121,7 @@ func (g *Games) game(l Lock) (*Game, error) {
 		g.open = append(slices.Delete(g.open, at, at+1), game)
 		return game, nil
 	}
-	session, err := explore.NewSession(l.Of())
+	session, err := explore.NewSession(l.Of)
 	if err != nil {
 		return nil, err
 	}
@@ -134,16 +153,16 @@ func (g *Games) search(ctx context.Context, l Lock) error {
 			return failed
 		}
 		game.Searched = searched
-		return game.Follow(searched[len(searched)-1].Of.Bounds.Clients, moves)
+		return game.Follow(searched[len(searched)-1].Bounds.Clients, moves)
 	})
 }
 
 // shortest searches, and returns the moves up to the one that violates; nil: none does.
-func (l Lock) shortest(ctx context.Context) (searched []lab.Explored, moves []explore.Move, err error) {
-	if searched, err = l.Shortest(ctx, l.Of()); err != nil {
+func (l Lock) shortest(ctx context.Context) (searched []explore.Searched, moves []explore.Move, err error) {
+	if searched, err = explore.Shortest(ctx, l.Of, l.Searches); err != nil {
 		return nil, nil, err
 	}
 	last := searched[len(searched)-1]
-	moves, err = explore.Until(ctx, l.Of(), last.Of.Bounds.Clients, last.Found.Counterexample, last.Of.Violation)
+	moves, err = explore.Until(ctx, l.Of, last.Bounds.Clients, last.Found.Counterexample, last.Violation)
 	return searched, moves, err
 }

@@ -1,6 +1,7 @@
 package steps_test
 
 import (
+	"encoding/json"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -14,8 +15,8 @@ import (
 // locks are those of the catalogue that can be played.
 func locks() (all []steps.Lock) {
 	for _, e := range claims.All() {
-		for i := range e.Locks() {
-			all = append(all, steps.Lock{Experiment: e, Number: i + 1})
+		for i, l := range e.Locks() {
+			all = append(all, steps.Lock{ID: e.ID, Number: i + 1, Of: l, Searches: e.Searches(l)})
 		}
 	}
 	return all
@@ -35,6 +36,25 @@ func opened(t *testing.T) (games *steps.Games, newest func() string, closed func
 	newest = func() string { mu.Lock(); defer mu.Unlock(); return moves }
 	closed = func() []string { mu.Lock(); defer mu.Unlock(); return slices.Clone(ended) }
 	return games, newest, closed
+}
+
+// Each lock that can be played can be sent to a browser, which has its steps, too.
+func TestALockIsSent(t *testing.T) {
+	t.Parallel()
+	for _, l := range locks() {
+		text, err := json.Marshal(l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var received steps.Lock
+		if err := json.Unmarshal(text, &received); err != nil {
+			t.Error(err)
+		}
+		isSame := received.Key() == l.Key() && received.Of.Name == l.Of.Name && slices.Equal(received.Searches, l.Searches)
+		if !isSame || len(received.Of.Acquire) == 0 {
+			t.Errorf("%s becomes %s", l.Key(), text)
+		}
+	}
 }
 
 // Moves that were taken back can be made again, one by one or up to a moment of the list, until another move is made.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"locklab/lab/history"
+	"locklab/lab/report/drawing"
 )
 
 // fewest is the number of writes from which a counter is shown over time, and of loads from which they are.
@@ -80,7 +81,7 @@ func (c *counter) burst(key string) *plot {
 	p.draw("confirmed", confirmed, "M1 12 25 2", "writes confirmed so far")
 	p.draw("once", once, "M13 7h0", "the value of a write")
 	p.draw("twice", twice, "M10 4l6 6m0-6l-6 6", "a value that was written more than once")
-	p.Says = fmt.Sprintf("%s of %s were confirmed", number(len(c.writes), "write"), key) + c.ends(p, x, y)
+	p.Says = fmt.Sprintf("%s of %s were confirmed", drawing.Count(len(c.writes), "write"), key) + c.ends(p, x, y)
 	if repeated > 0 {
 		p.Says += fmt.Sprintf("; %d of them wrote a value that another write wrote, too", repeated)
 	}
@@ -145,7 +146,7 @@ func loadsOver(events []history.Event) *plot {
 	began, span := events[0].At, max(1, events[len(events)-1].At-events[0].At)
 	per, ticks := "a moment", []axisTick{{0, "moment 1"}, {float64(span), fmt.Sprint(len(borders) + 1)}}
 	if len(borders) < 2 {
-		per, ticks, borders = milliseconds(span/bars)+" ms", timeTicks(span), nil
+		per, ticks, borders = drawing.Milliseconds(span/bars)+" ms", timeTicks(span), nil
 		for i := range time.Duration(bars - 1) {
 			borders = append(borders, began+span*(i+1)/bars)
 		}
@@ -165,7 +166,7 @@ func loadsOver(events []history.Event) *plot {
 	}
 	p.text("end", x.to+8, bottom, fmt.Sprintf("≤ %d in %s", most, per))
 	p.below(x, bottom, ticks)
-	p.Says = fmt.Sprintf("%s reached the database; at most %d in %s.", number(len(at), "load"), most, per)
+	p.Says = fmt.Sprintf("%s reached the database; at most %d in %s.", drawing.Count(len(at), "load"), most, per)
 	p.Caption, p.Keys = p.Says, []plotKey{{"amount", "M4 14h8v-12h-8zM14 14h8v-8h-8z", "loads that reached the database, over time"}}
 	return p
 }

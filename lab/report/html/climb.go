@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"locklab/lab/report/drawing"
 )
 
 // Written is a value that an instance wrote to the counter of a burst.
@@ -58,7 +60,7 @@ func Climb(w io.Writer, users int, writes []Written, final int64) error {
 		p.path([]string{"area lost", "area second", "area first"}[i], "M0 %v%sL%.0f %[1]vz", climbHeight, strings.Join(edge, ""), right)
 	}
 	p.path("ideal", "M0 %vL%v 0H%v", climbHeight, climbTo, climbWidth)
-	p.Says = fmt.Sprintf("%s of %d confirmed, and %d lost", number(len(writes), "view"), users, Lost(writes))
+	p.Says = fmt.Sprintf("%s of %d confirmed, and %d lost", drawing.Count(len(writes), "view"), users, Lost(writes))
 	return pages.ExecuteTemplate(w, "chart", p)
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"locklab/lab"
+	"locklab/lab/report/drawing"
 )
 
 // curveOf draws two measurements of a variant, one over the other; nil where the experiment has no curve, or the run no line. Both scales
@@ -87,10 +88,10 @@ func CurveSVG(run lab.Saved) ([]byte, error) {
 	if c == nil {
 		return nil, nil
 	}
-	c.Style = template.CSS(preferred() + drawingStyle + chartStyle)
+	c.Style = template.CSS(drawing.Preferred() + drawing.Style + chartStyle)
 	var text bytes.Buffer
 	err := pages.ExecuteTemplate(&text, "curve-picture", c)
-	return bytes.Map(printable, text.Bytes()), err
+	return bytes.Map(drawing.Printable, text.Bytes()), err
 }
 
 // logarithmic is an axis for values from 1 to 10¹⁷, with its ticks 1, 2, 5, 10, …

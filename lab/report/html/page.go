@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"html/template"
 	"slices"
-	"strings"
 	"time"
 
 	"locklab/lab"
 	"locklab/lab/history"
+	"locklab/lab/report/drawing"
 	"locklab/lab/report/outcome"
 	"locklab/lab/scorecard"
 )
@@ -20,7 +20,7 @@ type page struct {
 	Runs   []run
 	Counts []count
 	Errata []run
-	Shapes []shape
+	Shapes []drawing.Shape
 	Tried  *scorecard.Scorecard // whose rows the runs are; nil: they are of the lab
 
 	Policy string
@@ -59,16 +59,16 @@ type variant struct {
 	Telling bool   // it is one of the few that say what the run showed
 	Short   bool   // the run's own report draws it, and this page does not
 	Trial   string // which one is drawn, and why
-	Picture *drawing
+	Picture *drawing.Drawing
 	Bursts  []*plot
 	Loads   *plot
 	Shown   []history.Event // the evidence, with the time since the trial began
 	Took    time.Duration
 }
 
-func newPage(title string, f format, saved ...lab.Saved) page {
-	whole := f == inLab
-	p := page{Title: title, Whole: whole, Shapes: shapes}
+func newPage(title string, f drawing.Format, saved ...lab.Saved) page {
+	whole := f == drawing.InLab
+	p := page{Title: title, Whole: whole, Shapes: drawing.Shapes}
 	for _, s := range saved {
 		r := run{Saved: s, Open: !whole, Verdict: verdictOf(s.Judgement.Verdict), Measured: s.Record.Measurements(), Curve: curveOf(s)}
 		r.Bare = s.Record.Experiment == ""
@@ -112,14 +112,14 @@ func telling(variants []lab.VariantJudgement) []bool {
 }
 
 // draw draws the trial that shows most.
-func (v *variant) draw(r lab.Record, f format) {
+func (v *variant) draw(r lab.Record, f drawing.Format) {
 	trial, why := r.Telling(v.VariantJudgement)
 	events := history.Of(r.Events, v.Name, trial)
 	if len(events) == 0 {
 		return
 	}
 	v.Trial = fmt.Sprintf("Trial %d, %s.", trial, why)
-	v.Picture = draw(events, v.Violation, f)
+	v.Picture = drawing.Draw(events, v.Violation, f)
 	v.Bursts = bursts(events)
 	v.Loads = loadsOver(events)
 	v.Shown = nil
@@ -161,18 +161,4 @@ func counts(runs []run) (all []count) {
 		all = append(all, c)
 	}
 	return all
-}
-
-func number(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
-func milliseconds(d time.Duration) string { return fmt.Sprintf("%.1f", float64(d.Microseconds())/1000) }
-
-// lines breaks a text for a drawing: nothing of it is cut.
-func lines(text string, width int) []string {
-	return history.Wrap(strings.Join(strings.Fields(text), " "), width)
 }

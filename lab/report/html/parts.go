@@ -5,6 +5,7 @@ import (
 
 	"locklab/lab"
 	"locklab/lab/history"
+	"locklab/lab/report/drawing"
 	"locklab/lab/report/outcome"
 )
 
@@ -15,27 +16,20 @@ func Style() string { return style }
 func Script() string { return script }
 
 // Signs writes what drawings and verdicts refer to. A page with parts begins with it.
-func Signs(w io.Writer) error { return pages.ExecuteTemplate(w, "signs", page{Shapes: shapes}) }
+func Signs(w io.Writer) error { return pages.ExecuteTemplate(w, "signs", page{Shapes: drawing.Shapes}) }
 
 // Drawing writes the drawing of a trial, for a page of another package. Without a violation more events may come.
 func Drawing(w io.Writer, events []history.Event, found *history.Violation) error {
 	if len(events) == 0 {
 		return nil
 	}
-	f := live
-	f.events, f.grows = inPage.events, found == nil
-	v := variant{Picture: draw(events, found, f), Bursts: bursts(events)}
-	return pages.ExecuteTemplate(w, "pictures", v)
+	return pages.ExecuteTemplate(w, "pictures", variant{Picture: drawing.Unfinished(events, found), Bursts: bursts(events)})
 }
 
 // Replay writes the drawing of a trial after its first events. Each later one has its place already, so that nothing moves. The violation
 // is marked after the last event.
 func Replay(w io.Writer, events []history.Event, after int, found *history.Violation) error {
-	f := live
-	if after < len(events) {
-		f.until, f.grows = events[after-1].Seq, true
-	}
-	return pages.ExecuteTemplate(w, "pictures", variant{Picture: draw(events, found, f)})
+	return drawing.After(events, after, found).Write(w)
 }
 
 // Outcome writes the verdict of a run.
@@ -47,7 +41,7 @@ func Outcome(w io.Writer, run lab.Saved) error {
 
 // Verdicts writes what each variant of a run showed, folded apart from the few that say most.
 func Verdicts(w io.Writer, run lab.Saved) error {
-	return pages.ExecuteTemplate(w, "verdicts", newPage("", live, run))
+	return pages.ExecuteTemplate(w, "verdicts", newPage("", drawing.Live, run))
 }
 
 // Shown writes what a run showed: a sign and a few words.

@@ -5,6 +5,8 @@ import (
 	"html/template"
 	"math"
 	"time"
+
+	"locklab/lab/report/drawing"
 )
 
 // plot is a chart. What it shows is paths and texts, whose classes are those of chart.css, in the order in which they are drawn.
@@ -100,7 +102,7 @@ func (a axis) at(value float64) float64 {
 // timeTicks are the beginning, the middle and the end of a time.
 func timeTicks(span time.Duration) []axisTick {
 	return []axisTick{
-		{0, "0 ms"}, {float64(span) / 2, milliseconds(span/2) + " ms"}, {float64(span), milliseconds(span) + " ms"},
+		{0, "0 ms"}, {float64(span) / 2, drawing.Milliseconds(span/2) + " ms"}, {float64(span), drawing.Milliseconds(span) + " ms"},
 	}
 }
 

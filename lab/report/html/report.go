@@ -21,15 +21,16 @@ import (
 	"time"
 
 	"locklab/lab"
+	"locklab/lab/report/drawing"
 	"locklab/lab/report/outcome"
 	"locklab/lab/scorecard"
 )
 
 // Run writes the report of one run. back is the address of the page that leads to it; empty: there is none.
 func Run(w io.Writer, run lab.Saved, back string) error {
-	f := inReport
+	f := drawing.InReport
 	if back != "" {
-		f = live
+		f = drawing.Live
 	}
 	p := newPage(run.Experiment.ID, f, run)
 	p.Back = back
@@ -40,7 +41,7 @@ func Run(w io.Writer, run lab.Saved, back string) error {
 // unexpected verdict comes first. The report links the runs' own reports, which draw more, where they are in the folder. Of a run without
 // its record it has the verdict and that link.
 func Lab(w io.Writer, folder string, runs []lab.Saved) error {
-	p := newPage("The lab", inLab, worstFirst(runs)...)
+	p := newPage("The lab", drawing.InLab, worstFirst(runs)...)
 	for i := range p.Runs {
 		p.Runs[i].Own = ownReport(folder, p.Runs[i].Dir)
 	}
@@ -54,7 +55,7 @@ var toneOf = map[scorecard.State]outcome.Tone{
 
 // Tried writes the scorecard of a program that was tried: violated promises first, with its timelines.
 func Tried(w io.Writer, card *scorecard.Scorecard) error {
-	p := newPage(card.Name, inLab, card.Runs()...)
+	p := newPage(card.Name, drawing.InLab, card.Runs()...)
 	p.Tried, p.Counts = card, nil
 	for i := range p.Runs {
 		of := func(row scorecard.Score) bool { return row.ID == p.Runs[i].Experiment.ID }
@@ -94,21 +95,18 @@ var sources embed.FS
 //go:embed page/style.css
 var pageStyle string
 
-//go:embed page/drawing.css
-var drawingStyle string
-
 //go:embed page/chart.css
 var chartStyle string
 
-var style = colours() + pageStyle + drawingStyle + chartStyle
+var style = drawing.Colours() + pageStyle + drawing.Style + chartStyle
 
 //go:embed page/script.js
 var script string
 
-var pages = template.Must(template.New("").Funcs(template.FuncMap{
+var pages = template.Must(template.Must(drawing.Templates.Clone()).Funcs(template.FuncMap{
 	"paragraphs":   lab.Paragraphs,
-	"milliseconds": milliseconds,
-	"number":       number,
+	"milliseconds": drawing.Milliseconds,
+	"number":       drawing.Count,
 	"seconds":      func(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) },
 }).ParseFS(sources, "page/*.tmpl"))
 

@@ -14,6 +14,7 @@ import (
 	"locklab/lab"
 	"locklab/lab/claims"
 	"locklab/lab/history"
+	"locklab/lab/report/drawing"
 	"locklab/lab/testenv"
 )
 
@@ -246,7 +247,7 @@ func TestHundredsOfTimelines(t *testing.T) {
 	}
 	events[500].Value, events[501].Value = 200, 201 // as view 200 did
 	e := made(history.Counter, events...)
-	picture := draw(e.Record.Events, e.Judgement.Variants[1].Violation, inReport)
+	picture := drawing.Draw(e.Record.Events, e.Judgement.Variants[1].Violation, drawing.InReport)
 	var names []string
 	for _, l := range picture.Timelines {
 		names = append(names, l.Name)
@@ -256,7 +257,7 @@ func TestHundredsOfTimelines(t *testing.T) {
 			t.Errorf("%s is not among the timelines %q", want, names)
 		}
 	}
-	if len(names) > mostTimelines {
+	if len(names) > drawing.MostTimelines {
 		t.Errorf("%d timelines are drawn", len(names))
 	}
 }

@@ -7,7 +7,7 @@ import (
 
 	"locklab/lab"
 	"locklab/lab/history"
-	"locklab/lab/report/html"
+	"locklab/lab/report/drawing"
 	"locklab/versions"
 )
 
@@ -59,7 +59,7 @@ func draw(run lab.Saved) (all []drawn, err error) {
 		if !worth(v, events) || v.Control && another {
 			continue
 		}
-		svg, err := html.SVG(events, v.Violation)
+		svg, err := drawing.SVG(events, v.Violation)
 		if err != nil {
 			return nil, err
 		}

@@ -1,4 +1,4 @@
-package html
+package drawing
 
 import (
 	"fmt"
@@ -36,14 +36,14 @@ func TestOverlaps(t *testing.T) {
 		{"of something else", &history.Violation{Events: []int{1}}, "2 holders, without an effect. 2 holders, without an effect."},
 		{"without an owner", &history.Violation{Events: []int{3}}, "2 holders. 2 holders."},
 	} {
-		if got := draw(events, c.found, inReport).Said; got != c.want {
+		if got := Draw(events, c.found, InReport).Said; got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
-	if got := draw(told("A grant a", "A release a", "B grant b", "B release b"), nil, inReport); len(got.Overlaps) != 0 || len(got.Bars) != 2 {
+	if got := Draw(told("A grant a", "A release a", "B grant b", "B release b"), nil, InReport); len(got.Overlaps) != 0 || len(got.Bars) != 2 {
 		t.Errorf("one after the other: %d overlaps, %d bars", len(got.Overlaps), len(got.Bars))
 	}
-	three := draw(told("A grant a", "B grant b", "C grant c", "A write a", "C write c"), &history.Violation{Events: []int{4, 5}}, inReport)
+	three := Draw(told("A grant a", "B grant b", "C grant c", "A write a", "C write c"), &history.Violation{Events: []int{4, 5}}, InReport)
 	if !strings.Contains(three.Said, "up to 3 holders") {
 		t.Errorf("three simultaneously: %q", three.Said)
 	}
@@ -52,7 +52,7 @@ func TestOverlaps(t *testing.T) {
 // A lock ends where its lease is over or another client is granted it. From there to where its holder learns of it, the bar
 // is dashed. A release ends it whatever follows.
 func TestALockEndsWithTheNextGrant(t *testing.T) {
-	d := draw(told("A grant a", "A read a", "B grant b", "B release b", "A write a", "A lose a"), nil, inReport)
+	d := Draw(told("A grant a", "A read a", "B grant b", "B release b", "A write a", "A lose a"), nil, InReport)
 	if len(d.Bars) != 3 || len(d.Ends) != 1 {
 		t.Fatalf("bars are %+v, ends are %+v", d.Bars, d.Ends)
 	}
@@ -66,20 +66,20 @@ func TestALockEndsWithTheNextGrant(t *testing.T) {
 	}
 	alone := told("A grant a", "time note", "A write a", "A release a")
 	alone[1].Name = history.LeaseEnds
-	if d := draw(alone, nil, inReport); len(d.Bars) != 2 || d.Bars[0].Past || !d.Bars[1].Past || len(d.Ends) != 1 {
+	if d := Draw(alone, nil, InReport); len(d.Bars) != 2 || d.Bars[0].Past || !d.Bars[1].Past || len(d.Ends) != 1 {
 		t.Errorf("the lease ends, and nobody else comes: bars are %+v, ends are %+v", d.Bars, d.Ends)
 	}
 	for name, events := range map[string][]history.Event{
 		"released first": told("A grant a", "A release a", "B grant b", "A released a"),
 		"one holder":     told("A grant a", "A grant a", "A release a"),
 	} {
-		if d := draw(events, nil, inReport); len(d.Ends) > 0 {
+		if d := Draw(events, nil, InReport); len(d.Ends) > 0 {
 			t.Errorf("%s: an end is at %+v", name, d.Ends)
 		}
 	}
 	other := told("A grant a", "B grant b", "B release b", "A release a")
 	other[1].Key = "another"
-	if d := draw(other, nil, inReport); len(d.Ends) > 0 {
+	if d := Draw(other, nil, InReport); len(d.Ends) > 0 {
 		t.Errorf("the lock of another key ends it: %+v", d.Ends)
 	}
 }
@@ -94,7 +94,7 @@ func TestALongTrialHasFewBars(t *testing.T) {
 		steps = append(steps, fmt.Sprintf("A grant %d", n), fmt.Sprintf("A write %d", n), fmt.Sprintf("A release %d", n))
 	}
 	events := told(append(steps, "redis final")...)
-	d := draw(events, &history.Violation{Events: []int{700}}, inPage)
+	d := Draw(events, &history.Violation{Events: []int{700}}, inPage)
 	if n := len(d.Bars) + len(d.Waits); n > 2*inPage.events || len(d.Bars) < 5 {
 		t.Errorf("%d bars and %d waits, of %d events", len(d.Bars), len(d.Waits), len(events))
 	}
@@ -105,11 +105,11 @@ func TestALongTrialHasFewBars(t *testing.T) {
 func TestAReplayDoesNotMove(t *testing.T) {
 	events := told("A request a", "A grant a", "B request b", "B grant b", "A write 1", "B write 1", "B release b", "redis final")
 	found := &history.Violation{Events: []int{5, 6}}
-	whole := draw(events, found, live)
+	whole := Draw(events, found, Live)
 	for n, e := range events[:len(events)-1] {
-		f := live
+		f := Live
 		f.grows, f.until = true, e.Seq
-		d := draw(events, found, f)
+		d := Draw(events, found, f)
 		if d.Width != whole.Width || d.Height != whole.Height || len(d.Marks) != n+1 || !d.Marks[n].Newest {
 			t.Errorf("after %d events: %d of %d wide, %d of %d high, %d marks", n+1, d.Width, whole.Width, d.Height, whole.Height, len(d.Marks))
 		}
@@ -135,7 +135,7 @@ func TestCircles(t *testing.T) {
 		lines, all = append(lines, "A command"), append(all, i+1)
 	}
 	circles := func(shown []int) (n int, legend string) {
-		d := draw(told(lines...), &history.Violation{Events: shown}, inReport)
+		d := Draw(told(lines...), &history.Violation{Events: shown}, InReport)
 		for _, m := range d.Marks {
 			if m.Shows {
 				n++
@@ -165,7 +165,7 @@ func TestNoLabelIsCut(t *testing.T) {
 	for i := range events {
 		events[i].Text = words
 	}
-	d := draw(events, nil, inPage)
+	d := Draw(events, nil, inPage)
 	said := func(all []caption) string {
 		var texts []string
 		for _, c := range all {
@@ -188,7 +188,7 @@ func TestNoLabelIsCut(t *testing.T) {
 func TestFaults(t *testing.T) {
 	events := told("A request a", "n1 fault", "n2 fault", "n1 heal", "A grant a")
 	events[1].Text = "the link to its replicas is cut, both ways"
-	d := draw(events, nil, inReport)
+	d := Draw(events, nil, InReport)
 	if len(d.Faults) != 2 || d.Faults[0].X+d.Faults[0].Width >= d.Width || d.Faults[1].Lines[0].Y == d.Faults[0].Lines[0].Y {
 		t.Errorf("faults are %+v in a width of %d", d.Faults, d.Width)
 	}
@@ -209,7 +209,7 @@ func TestTimelinesAreSorted(t *testing.T) {
 func TestLabelsHaveRoom(t *testing.T) {
 	columns, _, width := layout(told(
 		"A request a", "A grant a", "A read a", "B request b", "A write a", "A release a", "A released a", "B grant b", "B final", "B lose b",
-	), inReport.room)
+	), InReport.room)
 	ends := make(map[place]int)
 	for _, c := range columns {
 		at, half := place{c.Timeline, c.row}, widest(c.label)/2

@@ -1,4 +1,4 @@
-package html
+package drawing
 
 import (
 	"cmp"
@@ -74,7 +74,7 @@ func stretched(events []history.Event, stretch, distance, room int) (all []colum
 		if i > 0 {
 			x += int(time.Duration(stretch) * max(0, e.At-events[i-1].At) / total)
 			if at.missing = e.Seq - events[i-1].Seq - 1; at.missing >= gap {
-				room := wide("+ "+number(at.missing, "event")) + beside
+				room := wide("+ "+Count(at.missing, "event")) + beside
 				x, at.before = x+room, room+distance
 			}
 		}

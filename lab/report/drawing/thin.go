@@ -1,4 +1,4 @@
-package html
+package drawing
 
 import (
 	"cmp"
@@ -8,8 +8,8 @@ import (
 	"locklab/lab/history"
 )
 
-// mostTimelines is how many are drawn of a trial.
-const mostTimelines = 12
+// MostTimelines is how many are drawn of a trial.
+const MostTimelines = 12
 
 // Importance of an event for the drawing of a long trial.
 const (
@@ -49,7 +49,7 @@ func onFewTimelines(events []history.Event, importance func(history.Event) int) 
 	sorted := slices.SortedStableFunc(slices.Values(events), func(a, b history.Event) int { return cmp.Compare(importance(a), importance(b)) })
 	var kept []string
 	for _, e := range sorted {
-		if len(kept) < mostTimelines && !slices.Contains(kept, e.Timeline) {
+		if len(kept) < MostTimelines && !slices.Contains(kept, e.Timeline) {
 			kept = append(kept, e.Timeline)
 		}
 	}

@@ -1,10 +1,16 @@
-package html
+// Package drawing draws the events of a trial: a timeline for each client and server, in a page or as a picture that stands alone. It
+// imports nothing of the lab but package history, so that a browser can draw, too (lab/live/steps).
+package drawing
 
 import (
+	"embed"
 	"fmt"
+	"html/template"
+	"io"
 	"slices"
 	"sort"
 	"strings"
+	"time"
 
 	"locklab/lab/history"
 )
@@ -20,10 +26,10 @@ const (
 	letter         = 7 // about as wide as one is
 )
 
-// drawing is the picture of a trial: a timeline for each client and node, time to the right. A wide drawing continues in rows below.
-type drawing struct {
+// Drawing is the picture of a trial: a timeline for each client and node, time to the right. A wide drawing continues in rows below.
+type Drawing struct {
 	From, Width, Height int // of a row: its part of the time
-	Rows                []drawing
+	Rows                []Drawing
 	Names               names
 	Timelines           []timeline
 	Faults              []band
@@ -98,8 +104,8 @@ type tick struct {
 }
 
 type canvas struct {
-	*drawing
-	format
+	*Drawing
+	Format
 	begins  []int // x of the rows
 	holds   []history.Holder
 	shown   []int // numbers of the events that show the violation
@@ -110,41 +116,76 @@ type canvas struct {
 	rows    []int          // of texts above the timelines: where each ends
 }
 
-// format bounds a drawing.
-type format struct {
+// Format bounds a drawing.
+type Format struct {
 	room   int // of a row, in pixels
 	events int
 	grows  bool // more events will come, so that nothing is said yet of the effect of several holders
 	until  int  // number of the event that is the last so far; 0: all have happened
 }
 
-// A report has the whole screen, a picture the column of a page. The live page enlarges its drawings, so that a projector shows no small
-// text. The report of a lab has more than a hundred drawings.
+// The formats. A report has the whole screen, a picture the column of a page. The live page enlarges its drawings, so that a projector
+// shows no small text. The report of a lab has more than a hundred drawings.
 var (
-	inReport = format{room: 1180, events: 80}
-	inPage   = format{room: 860, events: 40}
-	live     = format{room: 830, events: 80}
-	inLab    = format{room: 1180, events: 12}
+	InReport = Format{room: 1180, events: 80}
+	inPage   = Format{room: 860, events: 40}
+	Live     = Format{room: 830, events: 80}
+	InLab    = Format{room: 1180, events: 12}
 )
 
-// draw draws the events of a trial, or those around its violation. Measurements have a chart of their own.
-func draw(events []history.Event, found *history.Violation, f format) *drawing {
+// Templates has the template of a drawing, "drawing", and what it refers to: "patterns", and "shapes" with [Shapes].
+var Templates = template.Must(template.ParseFS(files, "*.tmpl"))
+
+//go:embed *.tmpl
+var files embed.FS
+
+// Style is the style of a drawing. It needs the [Colours].
+//
+//go:embed drawing.css
+var Style string
+
+// Write writes the drawing as a part of a page; without one it writes nothing.
+func (d *Drawing) Write(w io.Writer) error {
+	if d == nil {
+		return nil
+	}
+	return Templates.ExecuteTemplate(w, "drawing", d)
+}
+
+// Unfinished draws a trial to which more events may come; with a violation, none will.
+func Unfinished(events []history.Event, found *history.Violation) *Drawing {
+	f := Live
+	f.events, f.grows = inPage.events, found == nil
+	return Draw(events, found, f)
+}
+
+// After draws a trial after its first events, with the places of all.
+func After(events []history.Event, after int, found *history.Violation) *Drawing {
+	f := Live
+	if after < len(events) {
+		f.until, f.grows = events[after-1].Seq, true
+	}
+	return Draw(events, found, f)
+}
+
+// Draw draws the events of a trial, or those around its violation. Measurements have a chart of their own.
+func Draw(events []history.Event, found *history.Violation, f Format) *Drawing {
 	if c := paint(events, found, f); c != nil {
-		return c.drawing
+		return c.Drawing
 	}
 	return nil
 }
 
-func newCanvas(events []history.Event, f format) *canvas {
-	c := &canvas{drawing: new(drawing), format: f, heights: make(map[string]int), grants: make(map[int]bool)}
+func newCanvas(events []history.Event, f Format) *canvas {
+	c := &canvas{Drawing: new(Drawing), Format: f, heights: make(map[string]int), grants: make(map[int]bool)}
 	for _, e := range events {
 		c.grants[e.Seq] = e.Kind == history.Grant
 	}
 	return c
 }
 
-// paint is draw with what the drawing was made of.
-func paint(events []history.Event, found *history.Violation, f format) *canvas {
+// paint is Draw with what the drawing was made of.
+func paint(events []history.Event, found *history.Violation, f Format) *canvas {
 	measure := func(e history.Event) bool { return e.Kind == history.Measure }
 	real := events
 	events = history.Relative(events)
@@ -306,7 +347,7 @@ func (c *canvas) addKeys(shortTokens bool) {
 		text = "several holders"
 	}
 	add(slices.ContainsFunc(c.Overlaps, belief), key{Class: "belief", Text: text})
-	for _, s := range shapes {
+	for _, s := range Shapes {
 		unlabelled := func(m mark) bool { return m.Shape == s.ID && m.Label == nil }
 		add(slices.ContainsFunc(c.Marks, unlabelled), key{Shape: s.ID, Text: s.Says})
 	}
@@ -327,9 +368,9 @@ func (c *canvas) addTicks() {
 	next, last := 0, ""
 	for _, at := range c.columns {
 		if at.before > 0 {
-			c.Breaks = append(c.Breaks, tick{at.x - at.before/2, number(at.missing, "event")})
+			c.Breaks = append(c.Breaks, tick{at.x - at.before/2, Count(at.missing, "event")})
 		}
-		text := milliseconds(at.At)
+		text := Milliseconds(at.At)
 		if at.x >= next && text != last {
 			c.Ticks = append(c.Ticks, tick{at.x, text})
 			next, last = at.x+wide(text)+20, text
@@ -343,7 +384,7 @@ func (c *canvas) addTimelines(names []string) {
 	for _, name := range names {
 		y := c.Bottom + timelineHeight/2 + c.further(name, above)
 		c.heights[name] = y
-		t := timeline{Name: name, Y: y, Class: classOf(name)}
+		t := timeline{Name: name, Y: y, Class: ClassOf(name)}
 		for i, line := range lines(name, longName) {
 			t.Lines = append(t.Lines, caption{12, y + 4 + i*lineHeight, line})
 		}
@@ -357,9 +398,9 @@ func (c *canvas) addTimelines(names []string) {
 	}
 }
 
-// classOf is the class of what belongs to the client of a timeline. The live page gives the clients A, B and C their colours; a report has
+// ClassOf is the class of what belongs to the client of a timeline. The live page gives the clients A, B and C their colours; a report has
 // none of these.
-func classOf(timeline string) string {
+func ClassOf(timeline string) string {
 	if len(timeline) != 1 {
 		return ""
 	}
@@ -381,7 +422,7 @@ func (c *canvas) addRows() {
 	for i, from := range c.begins {
 		to := c.ends(i)
 		within := func(x, width int) bool { return x < to && x+width > from }
-		row := *c.drawing
+		row := *c.Drawing
 		row.From, row.Width, row.Rows = from, to-from, nil
 		row.Faults = only(c.Faults, func(b band) bool { return within(b.X, b.Width) })
 		row.Waits = only(c.Waits, func(b bar) bool { return within(b.X, b.Width) })
@@ -443,4 +484,20 @@ func widest(lines []string) (width int) {
 		width = max(width, wide(line))
 	}
 	return width
+}
+
+// Count is a number of things.
+func Count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// Milliseconds is a duration for a label.
+func Milliseconds(d time.Duration) string { return fmt.Sprintf("%.1f", float64(d.Microseconds())/1000) }
+
+// lines breaks a text for a drawing: nothing of it is cut.
+func lines(text string, width int) []string {
+	return history.Wrap(strings.Join(strings.Fields(text), " "), width)
 }

@@ -1,4 +1,4 @@
-package html
+package drawing
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 	"locklab/lab/history"
 )
 
-// shape draws a kind of event. Each kind has its own form, so that no colour is needed.
-type shape struct {
+// Shape draws a kind of event. Each kind has its own form, so that no colour is needed.
+type Shape struct {
 	ID   string
 	Kind history.Kind
 	Says string // in the legend
@@ -18,8 +18,8 @@ type shape struct {
 	Full bool // filled
 }
 
-// shapes are those of all kinds, around the point 0,0.
-var shapes = []shape{
+// Shapes are those of all kinds, around the point 0,0.
+var Shapes = []Shape{
 	{ID: "ask", Kind: history.Request, Says: "requests the lock", Path: `d="M-4-5 5 0-4 5z"`},
 	{ID: "grant", Kind: history.Grant, Says: "holds it", Path: `d="M0-11V11M-2-11H3M-2 11H3"`},
 	{ID: "refuse", Kind: history.Refuse, Says: "is refused", Path: `d="M-5-5V5H5V-5zM-5 5 5-5"`},
@@ -40,13 +40,13 @@ var shapes = []shape{
 }
 
 // shapeOf returns the shape of a kind; an unknown kind has that of a note.
-func shapeOf(kind history.Kind) shape {
-	for _, s := range shapes {
+func shapeOf(kind history.Kind) Shape {
+	for _, s := range Shapes {
 		if s.Kind == kind {
 			return s
 		}
 	}
-	return shapes[len(shapes)-1]
+	return Shapes[len(Shapes)-1]
 }
 
 // refusal is the text beside what the resource refused.
@@ -98,7 +98,7 @@ func label(e history.Event) (text string, row int) {
 
 // describe returns everything about an event, in one line.
 func describe(e history.Event) string {
-	parts := []string{milliseconds(e.At) + " ms", e.Timeline, e.Summary()}
+	parts := []string{Milliseconds(e.At) + " ms", e.Timeline, e.Summary()}
 	for _, p := range []struct{ name, text string }{
 		{"key", e.Key}, {"owner", e.Owner}, {"process", e.Process}, {"proof:", e.Proof},
 	} {
@@ -124,7 +124,7 @@ func (c *canvas) addBars(holds []history.Holder) {
 		if asked < from {
 			c.Waits = once(c.Waits, bar{X: asked, Y: y - 3, Width: from - asked, Height: 6})
 		}
-		end, class := min(to, c.over(h)), classOf(h.Timeline)
+		end, class := min(to, c.over(h)), ClassOf(h.Timeline)
 		c.Bars = once(c.Bars, bar{X: from, Y: y - barHalf, Width: max(4, end-from), Height: 2 * barHalf, Class: class})
 		if end < to {
 			c.Bars = append(c.Bars, bar{X: end, Y: y - barHalf, Width: to - end, Height: 2 * barHalf, Past: true, Class: class})
