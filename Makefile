@@ -151,8 +151,9 @@ results: ## Take over new runs from store/ into docs/experiments, and generate t
 site: ## Write the static site to site/; SITE_SOURCES=https://github.com/owner/name/blob/main links to source files
 	@go run ./tools/site --out site --repository "$(SITE_SOURCES)"
 
-site-check: ## Check every link and picture of site/
+site-check: ## Check every link and picture of site/, and read the site in Chromium: the story, a violation by hand, the search
 	@go run ./tools/site --out site --check
+	LAB_REQUIRE=chromium LAB_PARTS=page,pages go test -count=1 ./tools/site/...
 
 tidy: ## Run go mod tidy in every module
 	@git ls-files '*go.mod' | while read -r file; do (cd "$$(dirname "$$file")" && go mod tidy) || exit 1; done

@@ -7,9 +7,11 @@ import (
 	"flag"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"time"
 
 	"locklab/lab/claims"
 	"locklab/lab/live"
@@ -40,6 +42,7 @@ func main() {
 	flag.StringVar(&o.repository, "repository", "", "the `URL` of the source files, such as https://github.com/owner/name/blob/main")
 	check := flag.Bool("check", false, "check the links of the site in the folder, and write nothing")
 	recordFlag := flag.Bool("record", false, "run each scene of the story once, keep the runs in "+recordedRuns+", and write nothing else")
+	listen := flag.String("listen", "", "serve the site on this `address` when it is written, such as 127.0.0.1:8060")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -50,10 +53,25 @@ func main() {
 	case *recordFlag:
 		do = func(ctx context.Context, _ options) error { return record(ctx) }
 	}
-	if err := do(ctx, o); err != nil {
+	err := do(ctx, o)
+	if err == nil && *listen != "" {
+		err = serve(ctx, o.out, *listen)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "site:", err)
 		os.Exit(1)
 	}
+}
+
+// serve serves the files of a folder until ctx ends.
+func serve(ctx context.Context, dir, address string) error {
+	server := &http.Server{Addr: address, Handler: http.FileServer(http.Dir(dir)), ReadHeaderTimeout: time.Minute}
+	context.AfterFunc(ctx, func() { _ = server.Close() })
+	fmt.Printf("Open http://%s/ in a browser. Stop with Ctrl-C.\n", address)
+	if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
 }
 
 func write(ctx context.Context, o options) error {

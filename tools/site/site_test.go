@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"locklab/lab/live/story"
 	"locklab/lab/testenv"
 	"locklab/lab/testenv/chrome"
 )
@@ -167,11 +169,47 @@ func search(b *chrome.Browser, text string) {
 	testenv.Eventually(b.T, "results", func() bool { return chrome.Ask[bool](b, found) })
 }
 
+// arrives waits for a page. While the browser goes there it answers nothing.
 func arrives(b *chrome.Browser, url string) {
 	b.T.Helper()
 	testenv.Eventually(b.T, url, func() bool {
-		return chrome.Ask[string](b, `document.readyState === "complete" ? location.href : ""`) == url
+		at, err := chromedp.Run(b, chromedp.Evaluate[string](`document.readyState === "complete" ? location.href : ""`))
+		return err == nil && at == url
 	})
+}
+
+// A reader goes from the first page through the whole story, and is told after each guess whether it was right.
+func TestStoryInChromium(t *testing.T) {
+	testenv.Check(t, testenv.Pages)
+	dir, err := site()
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(http.StripPrefix("/below/", http.FileServer(http.Dir(dir))))
+	defer server.Close()
+	b := chrome.New(t)
+	for shift, view := range []chrome.View{{Width: 1280, Height: 720, Scheme: "light"}, {Width: 390, Height: 844, Scheme: "dark"}} {
+		b.Open(server.URL+"/below/", view)
+		b.Do(chromedp.Click(".go .button"))
+		for i, scene := range story.Scenes {
+			at := fmt.Sprintf("%s/below/story/%d/", server.URL, i+1)
+			arrives(b, at)
+			guess := (i + shift) % len(scene.Choices)
+			b.Do(chromedp.KeyEvent(string(rune('a' + guess))))
+			arrives(b, fmt.Sprintf("%s%c/?", at, 'a'+guess))
+			says := chrome.Ask[string](b, `document.querySelector(".answer").textContent`)
+			if right := strings.HasPrefix(says, "Right."); right != (guess == scene.Right()) || !strings.Contains(says, scene.Ends) {
+				t.Errorf("scene %d, guess %d: %s", i+1, guess, says)
+			}
+			if plays := `document.querySelector("lock-stage").dataset.steps.length > 100`; !chrome.Ask[bool](b, plays) {
+				t.Errorf("scene %d has no drawing", i+1)
+			}
+			b.Do(chromedp.Click("a.next"))
+		}
+		arrives(b, server.URL+"/below/story/")
+		b.Accessible("the end of the story")
+		b.Calm(func(url string) bool { return strings.HasPrefix(url, server.URL) || strings.HasPrefix(url, "data:") })
+	}
 }
 
 // Pages of each kind keep the rules of accessibility, and are as wide as the screen.
