@@ -122,11 +122,6 @@ func plain(w http.ResponseWriter, status int, says string) {
 // link leads to a page.
 type link struct{ To, Text string }
 
-// siteNavigation is on each page of the static site.
-var siteNavigation = []link{
-	{"/ui/story/1", "The story"}, {"/ui/steps", "Step by step"}, {"/ui/experiments", "Experiments"}, {"/ui/docs", "Documentation"},
-}
-
 // navigation is on each page.
 var navigation = []link{
 	{"/ui/story/1", "The story"},

@@ -17,6 +17,21 @@ import (
 	"locklab/lab/live/story"
 )
 
+// SiteTab leads to a part of the static site, whose path ends in a slash.
+type SiteTab struct{ Text, Path string }
+
+// SiteTabs are on each page of the static site.
+var SiteTabs = []SiteTab{
+	{"The story", "story/1/"}, {"Step by step", "steps/"}, {"Experiments", "experiments/"}, {"Documentation", "docs/"},
+}
+
+func siteTabs() (all []link) {
+	for _, tab := range SiteTabs {
+		all = append(all, link{"/ui/" + strings.TrimSuffix(tab.Path, "/"), tab.Text})
+	}
+	return all
+}
+
 // WriteStory writes the scenes of the story into a folder of static files, with recorded runs, and the style and the script of its pages.
 // Each guess has a page of its own, so the pages need no script: story/4/index.html asks, and story/4/b/index.html answers whoever has
 // chosen (b).
@@ -77,6 +92,7 @@ func begins(l steps.Lock) (begun template.HTML, err error) {
 
 // writePage writes a page as at/index.html.
 func (s *Server) writePage(dir, at string, p page) error {
+	p.At = "/ui/" + at
 	text, err := s.html(p, viewer{})
 	if err != nil {
 		return fmt.Errorf("%s: %w", at, err)

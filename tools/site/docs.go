@@ -24,12 +24,9 @@ const hugo = "github.com/gohugoio/hugo@v0.165.0"
 //go:embed all:hugo
 var hugoFiles embed.FS
 
-// tabs are those of each page of the site.
-var tabs = []link{{"Story", "story/1/"}, {"Step by step", "steps/"}, {"Experiments", "experiments/"}, {"Documentation", "docs/"}}
-
 // siteData is what the layouts know about the site.
 type siteData struct {
-	Tabs        []link
+	Tabs        []live.SiteTab
 	Menus       map[string][]group // by the tab whose pages have the menu
 	Targets     map[string]string  // what a link may lead to, by its path in the repository: a URL; empty for a source file
 	Repository  string
@@ -99,7 +96,7 @@ func (b *book) prepare(work, repository string) error {
 }
 
 func (b *book) data(repository string) (siteData, error) {
-	d := siteData{Tabs: tabs, Targets: map[string]string{}, Repository: repository, Menus: map[string][]group{}}
+	d := siteData{Tabs: live.SiteTabs, Targets: map[string]string{}, Repository: repository, Menus: map[string][]group{}}
 	for tab, source := range map[string]string{"docs": contents, "experiments": experiments} {
 		groups, err := b.groups(source)
 		if err != nil {
