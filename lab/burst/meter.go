@@ -11,7 +11,7 @@ type Meter struct {
 	mu    sync.Mutex
 	waits []time.Duration // for the confirmed answers of this second
 	ended bool
-	top   int64 // largest value that was written
+	top   int64 // largest value that was written since the counter began
 	all   Rates
 }
 
@@ -94,7 +94,7 @@ func (m *Meter) add(e Answered) int {
 		m.all.Confirmed, now.Confirmed = m.all.Confirmed+1, now.Confirmed+1
 		m.waits = append(m.waits, e.Waited)
 		if m.top = max(m.top, e.Value); 2*e.Value < m.top {
-			m.all.FellAt = time.Now()
+			m.all.FellAt, m.top = time.Now(), e.Value
 		}
 	}
 	if more := e.Lost - m.all.Lost; more > 0 {

@@ -268,8 +268,7 @@ func kept(t *testing.T, store, token string) (*Server, string) {
 }
 
 // A class outlives its program: names, codes, guesses, points, what was told, and who the trainer is. A question that was not told is open
-// again with its guesses. One that was told can be run
-// once more for its drawing, and is not scored again. A new class empties it.
+// again with its guesses. One that was told can be run once more for its drawing, and is not scored again. A new class empties it.
 func TestAClassOutlivesItsProgram(t *testing.T) {
 	t.Parallel()
 	store := t.TempDir()

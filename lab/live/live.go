@@ -247,7 +247,7 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request, status int, p page
 func (s *Server) html(p page, v viewer) ([]byte, error) {
 	p.Pages, p.Signs, p.Viewer, p.Class, p.Server, p.Static = navigation, markup(html.Signs), v, s.class != nil, s.id, s.cfg.Static
 	if p.Static {
-		p.Pages, p.Parts = siteTabs(), nil // nothing changes
+		p.Pages, p.Parts, p.Server = siteTabs(), nil, "" // nothing changes, so each build writes the same page
 	}
 	if p.Class {
 		p.Pages = append(slices.Clone(navigation), link{"/ui/class", "The class"})

@@ -47,14 +47,22 @@ func WriteStory(dir string, c lab.Catalogue) (err error) {
 		err = errors.Join(err, s.writePage(dir, at, q.page(q.view(viewer{}, nil))))
 		for guess := range of.Choices {
 			s.questions.Guess(q.question, viewer{}.ID, strconv.Itoa(guess))
-			err = errors.Join(err, q.begin(), s.writePage(dir, at+"/"+letter(guess), q.page(q.view(viewer{}, nil))), q.again(nil))
+			err = errors.Join(err, q.showRecorded(), s.writePage(dir, at+"/"+letter(guess), q.page(q.view(viewer{}, nil))), q.again(nil))
 		}
 	}
 	for i := range story.Scenes {
-		err = errors.Join(err, s.scene(i).begin())
+		err = errors.Join(err, s.scene(i).showRecorded())
 	}
 	return errors.Join(err, s.writePage(dir, "story", s.endOfStory(viewer{})), writeFile(dir, "static/style.css", []byte(Style())),
 		writeFile(dir, "static/script.js", []byte(scriptOfPages())))
+}
+
+// showRecorded ends the guesses, and shows the recorded run of a scene. It returns why there is none.
+func (q *quiz) showRecorded() error {
+	if err := q.begin(); err != nil {
+		return err
+	}
+	return q.failed
 }
 
 // WriteSteps writes the locks that can be played into a folder of static files: a list, and a page for each lock. Its script is

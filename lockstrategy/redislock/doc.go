@@ -19,7 +19,7 @@
 // fencing tokens are made: the server's time in steps of 32 µs, or the last number plus one if that is larger. A waiter subscribes to the
 // key's channel. A loss ends the lease's context.
 //
-// Read [Lock.Acquire], then the methods of the owner in this order: try, Renew, Release, Yield. Package session has the loop around try,
-// and renews. The app's v3 is this lock behind a localqueue.Queue, so that one caller of a process asks at a time. docs/lock.md, "How v3
-// works", has the whole picture.
+// Read [Lock.Acquire], then the methods of the owner in this order: try, Renew, Release, Yield. The folder script has the three Lua scripts
+// that they run. Package session has the loop around try, and renews. The app's v3 is this lock behind a localqueue.Queue, so that one
+// caller of a process asks at a time. docs/lock.md, "How v3 works", has the whole picture.
 package redislock

@@ -217,10 +217,10 @@ func (o *owner) Yield(ctx context.Context) {
 
 // run executes a script, whatever becomes of ctx: an answer must not get lost. A refusal for now (see package replies) comes back to the
 // caller, and is not repeated by the client.
-func (o *owner) run(ctx context.Context, source *redis.Script, keys []string, args ...any) ([]int64, error) {
+func (o *owner) run(ctx context.Context, s *redis.Script, keys []string, args ...any) ([]int64, error) {
 	ctx, cancel := context.WithTimeout(replies.SendOnce(context.WithoutCancel(ctx)), o.lock.timing.Request)
 	defer cancel()
-	return source.Run(ctx, o.lock.client, keys, args...).Int64Slice()
+	return s.Run(ctx, o.lock.client, keys, args...).Int64Slice()
 }
 
 // wrap explains the error of a script.

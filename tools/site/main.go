@@ -78,6 +78,9 @@ func write(ctx context.Context, o options) error {
 	if err := clean(o.out); err != nil {
 		return err
 	}
+	if err := put(filepath.Join(o.out, marker), nil); err != nil {
+		return err
+	}
 	for _, part := range parts {
 		if err := part.write(ctx, o); err != nil {
 			return fmt.Errorf("%s: %w", part.name, err)
@@ -86,8 +89,14 @@ func write(ctx context.Context, o options) error {
 	return nil
 }
 
-// clean removes an earlier site. It refuses to remove anything else.
+// marker is a file that each site has from its beginning: a folder without it is somebody else's.
+const marker = ".locklab-site"
+
+// clean removes an earlier site, even one that was not finished. It refuses to remove anything else.
 func clean(dir string) error {
+	if dir == "" {
+		return errors.New("name a folder with --out")
+	}
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -95,8 +104,8 @@ func clean(dir string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := os.Stat(filepath.Join(dir, "static", "style.css")); err != nil && len(entries) > 0 {
-		return fmt.Errorf("%s has files that are no site: choose an empty folder", dir)
+	if _, err := os.Stat(filepath.Join(dir, marker)); err != nil && len(entries) > 0 {
+		return fmt.Errorf("%s has files, and no earlier site: choose an empty folder", dir)
 	}
 	return os.RemoveAll(dir)
 }

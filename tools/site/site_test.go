@@ -61,6 +61,31 @@ func TestPagesOfThisRepository(t *testing.T) {
 	}
 }
 
+// Only an earlier site is removed. A folder of somebody else's stays as it is, although it looks like one.
+func TestOnlyASiteIsRemoved(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	theirs := filepath.Join(dir, "static", "style.css")
+	if err := put(theirs, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := clean(dir); err == nil {
+		t.Error("a folder that is no site is removed")
+	}
+	if _, err := os.Stat(theirs); err != nil {
+		t.Error(err)
+	}
+	if err := put(filepath.Join(dir, marker), nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := clean(dir); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(theirs); err == nil {
+		t.Error("the earlier site is not removed")
+	}
+}
+
 func TestDeadLinksAreFound(t *testing.T) {
 	t.Parallel()
 	for link, want := range map[string]string{
