@@ -168,8 +168,8 @@ var pageFiles embed.FS
 //go:embed static/style/*.css
 var styleFiles embed.FS
 
-// Style is what reports have, what all pages share, and then what each has.
-func Style() string {
+// styleOfPages is what reports have, what all pages share, and then what each has.
+func styleOfPages() string {
 	var all strings.Builder
 	all.WriteString(html.Style())
 	for _, name := range []string{"base", "quiz", "story", "burst", "steps", "servers", "experiments", "class"} {

@@ -163,10 +163,10 @@ func (v quizView) Field(name string, value any) any {
 	return value
 }
 
-// Checks reports whether a box of the form is checked: in a form that was refused, as it was sent.
-func (v quizView) Checks(name, value string, checked bool) bool {
-	if typed, is := v.Typed[name]; is {
-		return slices.Contains(typed, value)
+// Checks reports whether a box of a form is checked. One that was refused is as it was sent; a field beside the box tells that it was.
+func (v quizView) Checks(name, value string, checked bool, beside string) bool {
+	if v.Typed.Has(beside) {
+		return slices.Contains(v.Typed[name], value)
 	}
 	return checked
 }

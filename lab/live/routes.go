@@ -65,7 +65,7 @@ var routes = []route{
 	{"GET /ui/events", visitor, (*Server).events},
 	{"GET /ui/static/experiments.js", visitor, text("text/javascript", experimentsScript)},
 	{"GET /ui/", visitor, nothing},
-	{"GET /ui/static/style.css", visitor, text("text/css", Style())},
+	{"GET /ui/static/style.css", visitor, text("text/css", styleOfPages())},
 	{"GET /ui/static/script.js", visitor, text("text/javascript", scriptOfPages())},
 }
 

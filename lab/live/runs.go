@@ -47,6 +47,8 @@ func (s *Server) start(j job) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
+	case s.ctx.Err() != nil:
+		return context.Cause(s.ctx)
 	case s.busy[j.part] != nil:
 		return nil
 	case len(s.busy) > mostWaiting:

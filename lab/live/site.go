@@ -53,7 +53,7 @@ func WriteStory(dir string, c lab.Catalogue) (err error) {
 	for i := range story.Scenes {
 		err = errors.Join(err, s.scene(i).showRecorded())
 	}
-	return errors.Join(err, s.writePage(dir, "story", s.endOfStory(viewer{})), writeFile(dir, "static/style.css", []byte(Style())),
+	return errors.Join(err, s.writePage(dir, "story", s.endOfStory(viewer{})), writeFile(dir, "static/style.css", []byte(styleOfPages())),
 		writeFile(dir, "static/script.js", []byte(scriptOfPages())))
 }
 

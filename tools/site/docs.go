@@ -73,9 +73,6 @@ func (b *book) prepare(work, repository string) error {
 	if err := os.CopyFS(work, layouts); err != nil {
 		return err
 	}
-	if err := put(filepath.Join(work, "static/static/style.css"), []byte(live.Style())); err != nil {
-		return err
-	}
 	data, err := b.data(repository)
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"locklab/lab/claims"
@@ -107,5 +108,11 @@ func clean(dir string) error {
 	if _, err := os.Stat(filepath.Join(dir, marker)); err != nil && len(entries) > 0 {
 		return fmt.Errorf("%s has files, and no earlier site: choose an empty folder", dir)
 	}
-	return os.RemoveAll(dir)
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), ".") {
+			continue // the marker, and the .git of a branch that has only the site
+		}
+		err = errors.Join(err, os.RemoveAll(filepath.Join(dir, e.Name())))
+	}
+	return err
 }

@@ -3,13 +3,23 @@
 (() => {
   const connection = document.getElementById("connection");
   const say = (text) => { connection.textContent = text; };
-  const mega = (bytes) => (bytes / 1e6).toFixed(1);
+  const bar = document.createElement("progress");
+  bar.ariaLabel = "Loading";
+  // It is said once, because connection is read aloud.
+  const loads = ({ loaded, total }) => {
+    if (!bar.isConnected) {
+      say(`Loading the lab: ${(total / 1e6).toFixed(1)} MB `);
+      connection.append(bar);
+    }
+    bar.max = total;
+    bar.value = loaded;
+  };
   if (!window.WebAssembly || !window.DecompressionStream) {
     return say("This browser is too old to run the lab: it needs WebAssembly and DecompressionStream.");
   }
   const worker = new Worker(new URL("worker.js", document.currentScript.src));
   worker.onmessage = ({ data }) => {
-    if (data.loaded) say(`Loading the lab: ${mega(data.loaded)} of ${mega(data.total)} MB …`);
+    if (data.loaded) loads(data);
     if (data.ready) worker.postMessage(document.getElementById("lock").textContent);
     if (data.changed) document.dispatchEvent(new CustomEvent("changed", { detail: data.changed }));
     if ("wrong" in data) say(data.wrong);
