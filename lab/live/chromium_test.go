@@ -333,6 +333,6 @@ func TestAPlayInChromium(t *testing.T) {
 		t.Error("a key presses its button although the keys are off")
 	}
 	chrome.Ask[bool](b, toggle)
-	presses("r", "No violation so far")
+	presses("r", "Found: 6 moves lead to a violation")
 	b.Calm(func(url string) bool { return strings.HasPrefix(url, base+"/ui/") || url == "data:," })
 }

@@ -232,10 +232,10 @@ func TestASceneWithoutItsServerShowsARecordedRun(t *testing.T) {
 	cfg.Options.Real = false
 	_, base := serve(t, cfg)
 	do(t, http.MethodPost, base+"/ui/quiz/scene-6/guess", url.Values{"choice": {"2"}}, nil)
-	looks(t, base, "scene-6-run").until("scene-6-run", "Recorded on")
+	looks(t, base, "scene-6").until("scene-6", "recorded on")
 	_, page := get(t, base+"/ui/story/6")
 	for _, text := range []string{
-		"Recorded on 20", "needs a real redis-server", ">Right. ", "A writes 1, as B did: one update is lost.",
+		"recorded on 20", "needs a real redis-server", ">Right. ", "A writes 1, as B did: one update is lost.",
 	} {
 		if !strings.Contains(page, text) {
 			t.Errorf("the page has no %q: %s", text, page)

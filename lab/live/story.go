@@ -81,7 +81,7 @@ func (c scene) recorded(q *quiz) conclusion {
 func (c scene) conclude(run lab.Saved, ran sceneRan) conclusion {
 	ran.Judgement = run.Judgement
 	for _, v := range c.Results(run) {
-		ran.Variants = append(ran.Variants, ranVariant{v, markup(v.Draw), shown(outcomeOf(v)), cmp.Or(c.Called[v.Name], v.Name)})
+		ran.Variants = append(ran.Variants, ranVariant{v, markup(v.Draw), shownInStory(v), cmp.Or(c.Called[v.Name], v.Name)})
 	}
 	o := conclusion{result: ran, after: afterwards{Text: "Now that you have seen it: what was lost?", Choices: c.After[:], Right: c.Lost}}
 	if run.Judgement.Verdict == lab.AsExpected {
@@ -90,16 +90,17 @@ func (c scene) conclude(run lab.Saved, ran sceneRan) conclusion {
 	return o
 }
 
-// outcomeOf is what a variant showed. The story has predicted it, and does not say so each time.
-func outcomeOf(r story.Result) outcome.Outcome {
-	if r.Trials == 0 {
-		return outcome.Whole(r.Verdict)
+// shownInStory is what a variant showed. The story has predicted it, and does not say so each time.
+func shownInStory(r story.Result) template.HTML {
+	switch {
+	case r.Trials == 0:
+		return shown(outcome.Whole(r.Verdict))
+	case r.Verdict != lab.AsExpected:
+		return shown(outcome.Of(r.Seen(), r.Violation != nil, r.Verdict))
+	case r.Violation != nil:
+		return template.HTML(`<span class="verdict violation">✗ ` + template.HTMLEscapeString(r.Seen()) + `</span>`)
 	}
-	o := outcome.Of(r.Seen(), r.Violation != nil, r.Verdict)
-	if r.Verdict == lab.AsExpected {
-		o.Words = r.Seen()
-	}
-	return o
+	return shown(outcome.Outcome{Words: r.Seen(), Tone: outcome.Good})
 }
 
 // draw shows the drawings of the newest run, or who is there before the first one.
@@ -109,7 +110,7 @@ func (c scene) draw(q *quiz) {
 		return
 	}
 	ran := q.ran.result.(sceneRan)
-	shown := map[string]any{"Variants": ran.Variants, "Recorded": ran.Recorded, "Hidden": q.s.viewQuestion(q.question, viewer{}).Hidden()}
+	shown := map[string]any{"Variants": ran.Variants, "Hidden": q.s.viewQuestion(q.question, viewer{}).Hidden()}
 	q.s.board.putMade(runPart(q.name), func() string { return q.s.fragment("scene-ran", shown) })
 }
 

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"locklab/lab"
 	"locklab/lab/claims"
 	"locklab/lab/live"
 	"locklab/lab/live/story"
@@ -31,7 +32,8 @@ type siteData struct {
 	Targets     map[string]string  // what a link may lead to, by its path in the repository: a URL; empty for a source file
 	Repository  string
 	Experiments int
-	Drawing     string // of a scene, for the home page
+	Plays       map[string]bool // experiments whose locks can be played, by the first word of their name
+	Drawing     string          // of a scene, for the home page
 }
 
 // writeDocs writes the home page, the documentation, the experiments, and what all pages share.
@@ -100,6 +102,12 @@ func (b *book) data(repository string) (siteData, error) {
 			return d, err
 		}
 		d.Menus[tab] = groups
+	}
+	d.Plays = map[string]bool{}
+	for _, e := range claims.All() {
+		if len(e.Interleavings) > 0 {
+			d.Plays[lab.Number(e.ID)] = true
+		}
 	}
 	drawing, err := drawScene(lateUnlock)
 	if err != nil {

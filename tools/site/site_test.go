@@ -203,6 +203,10 @@ func arrives(b *chrome.Browser, url string) {
 	})
 }
 
+// drawn is how much of the height of the screen the drawing has.
+const drawn = `[...document.querySelectorAll("lock-stage svg")].find((s) => s.checkVisibility())
+	.getBoundingClientRect().height / innerHeight`
+
 // A reader goes from the first page through the whole story, and is told after each guess whether it was right.
 func TestStoryInChromium(t *testing.T) {
 	testenv.Check(t, testenv.Pages)
@@ -213,7 +217,9 @@ func TestStoryInChromium(t *testing.T) {
 	server := httptest.NewServer(http.StripPrefix("/below/", http.FileServer(http.Dir(dir))))
 	defer server.Close()
 	b := chrome.New(t)
-	for shift, view := range []chrome.View{{Width: 1280, Height: 720, Scheme: "light"}, {Width: 390, Height: 844, Scheme: "dark"}} {
+	for shift, view := range []chrome.View{
+		{Width: 1280, Height: 720, Scheme: "light"}, {Width: 390, Height: 844, Scheme: "dark"}, {Width: 1024, Height: 768, Scheme: "light"},
+	} {
 		b.Open(server.URL+"/below/", view)
 		b.Do(chromedp.Click(".go .button"))
 		for i, scene := range story.Scenes {
@@ -228,6 +234,9 @@ func TestStoryInChromium(t *testing.T) {
 			}
 			if plays := `document.querySelector("lock-stage").dataset.steps.length > 100`; !chrome.Ask[bool](b, plays) {
 				t.Errorf("scene %d has no drawing", i+1)
+			}
+			if part := chrome.Ask[float64](b, drawn); part < 0.3 {
+				t.Errorf("scene %d: the drawing has %.2f of a screen of %d x %d", i+1, part, view.Width, view.Height)
 			}
 			b.Do(chromedp.Click("a.next"))
 		}

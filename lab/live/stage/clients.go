@@ -32,9 +32,6 @@ type player struct {
 // clients makes the steps of a trial with clients.
 func (d *director) clients(events []history.Event, found *history.Violation) {
 	d.cast = cast{clients: clientsOf(events, d.Clients), replica: d.Replica || slices.ContainsFunc(events, takesOver), tokens: d.Tokens}
-	if len(events) > 0 {
-		d.began = events[0].At
-	}
 	p := &player{
 		director: d, server: "lock", expires: true, decisive: decisive(found), holds: make(map[string]bool), stopped: make(map[string]string),
 		reads: make(map[string]string), wrote: make(map[int64]string), token: make(map[string]int),
@@ -48,7 +45,7 @@ func (d *director) clients(events []history.Event, found *history.Violation) {
 		d.set("server-lock2", "", "replica")
 	}
 	p.looks()
-	d.step(0, fmt.Sprintf("%s, %s, and the counter.", strings.Join(d.cast.clients, ", "), server), false)
+	d.step(fmt.Sprintf("%s, %s, and the counter.", strings.Join(d.cast.clients, ", "), server), false)
 	d.beat(0)
 	for _, a := range actsOf(events, found) {
 		p.play(a)
@@ -94,7 +91,7 @@ func (p *player) still(a act, says string) {
 
 // begin begins the step of an act.
 func (p *player) begin(a act, says string) {
-	p.step(a.At, says, p.isDecisive(a))
+	p.step(says, p.isDecisive(a))
 	if p.expires && p.owner != "" {
 		l := p.now[p.server]
 		l.Level = max(30, l.Level-7)
@@ -141,7 +138,7 @@ func (p *player) asks(a act) {
 	}
 	p.answer(a, to, reply)
 	if p.Renews && a.result == "" && p.owner != "" {
-		p.renews(a)
+		p.renews()
 	}
 }
 
@@ -215,8 +212,8 @@ func (p *player) working(but string) (names []string) {
 }
 
 // renews shows that the owner gets a new lease again and again.
-func (p *player) renews(a act) {
-	p.step(a.At, p.owner+" works on. It renews its lease each time before it ends.", false)
+func (p *player) renews() {
+	p.step(p.owner+" works on. It renews its lease each time before it ends.", false)
 	for range 2 {
 		p.level(35)
 		p.beat(travels)

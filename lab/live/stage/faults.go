@@ -17,7 +17,7 @@ func (p *player) leaseEnds() {
 	case "dead":
 		says = p.owner + "'s lease ends."
 	}
-	p.step(0, says, false)
+	p.step(says, false)
 	p.freed()
 	p.beat(stays + travels)
 }
@@ -75,7 +75,6 @@ func isTime(e history.Event) bool {
 
 // timePasses ends the lease of the lock, if it has one.
 func (p *player) timePasses(a act) {
-	p.leaps = p.leaps || strings.HasPrefix(a.Text, "passes")
 	switch {
 	case p.owner == "":
 		p.still(a, "Time passes.")

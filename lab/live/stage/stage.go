@@ -15,7 +15,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"locklab/lab/history"
 )
@@ -71,8 +70,8 @@ func Steps(events []history.Event, found *history.Violation, o Options) (all []S
 // Step is one thing that happens.
 type Step struct {
 	Says  string `json:"says"`
-	At    string `json:"at,omitempty"`  // when it really was, after the first event
-	Bad   bool   `json:"bad,omitempty"` // it is the violation
+	Note  string `json:"note,omitempty"` // beside it, in small print
+	Bad   bool   `json:"bad,omitempty"`  // it is the violation
 	Beats []beat `json:"beats"`
 }
 
@@ -106,7 +105,7 @@ type look struct {
 const (
 	travels = 700
 	stays   = 500  // nothing travels
-	hold    = 2200 // the moment of the violation
+	hold    = 1600 // the moment of the violation
 )
 
 // director turns events into steps.
@@ -115,8 +114,6 @@ type director struct {
 	cast  cast
 	now   looks
 	steps []Step
-	began time.Duration
-	leaps bool // the trial has let time pass without a wait, so its clock says nothing
 }
 
 // direct makes the steps of a trial. The first one shows who is there.
@@ -131,14 +128,8 @@ func direct(events []history.Event, found *history.Violation, o Options) *direct
 	return d
 }
 
-// step begins a step. Its beats follow.
-func (d *director) step(at time.Duration, says string, bad bool) {
-	step := Step{Says: says, Bad: bad}
-	if !d.leaps {
-		step.At = since(at - d.began)
-	}
-	d.steps = append(d.steps, step)
-}
+// step begins a step. Its beats follow. It has no time: the lab shortens leases, and stops clients for as long as it likes.
+func (d *director) step(says string, bad bool) { d.steps = append(d.steps, Step{Says: says, Bad: bad}) }
 
 // beat ends with the present looks.
 func (d *director) beat(takes int, moves ...move) {
@@ -155,7 +146,7 @@ func (d *director) pulse(part string) {
 // finalStep shows the counter in the end. says is the rest of the sentence.
 func (d *director) finalStep(final history.Event, lost int, says string) {
 	d.set("counter", map[bool]string{true: "bad", false: "good"}[lost > 0], fmt.Sprint(final.Value))
-	d.step(final.At, fmt.Sprintf("The counter shows %d%s", final.Value, says), lost > 0)
+	d.step(fmt.Sprintf("The counter shows %d%s", final.Value, says), lost > 0)
 	d.pulse("counter")
 }
 
@@ -194,17 +185,6 @@ func (d *director) changes() []Step {
 		}
 	}
 	return all
-}
-
-// since is a time as small print.
-func since(d time.Duration) string {
-	switch {
-	case d <= 0:
-		return ""
-	case d < time.Second:
-		return fmt.Sprintf("after %.1f ms", d.Seconds()*1000)
-	}
-	return fmt.Sprintf("after %.2f s", d.Seconds())
 }
 
 // Colour is the class with the colour of the client, or the copy of a program, with a number from 0.

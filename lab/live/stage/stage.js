@@ -63,6 +63,7 @@ customElements.define("lock-stage", class extends HTMLElement {
     }
     this.stop();
     this.button();
+    document.querySelector(".answer")?.scrollIntoView({ block: "nearest", behavior: "smooth" }); // on a phone it stands below
   }
 
   stop() {
@@ -88,13 +89,13 @@ customElements.define("lock-stage", class extends HTMLElement {
   }
 
   tell(n) {
-    const { says, at = "", bad = false } = this.steps[n];
+    const { says, note = "", bad = false } = this.steps[n];
     this.step = n;
     this.range.value = n;
     this.range.setAttribute("aria-valuetext", says);
     this.querySelector(".caption").classList.toggle("bad", bad);
     this.querySelector(".what").textContent = says;
-    this.querySelector(".caption small").textContent = at;
+    this.querySelector(".caption small").textContent = note;
     this.querySelector(".back").disabled = n === 0;
     this.querySelector(".on").disabled = n === this.steps.length - 1;
   }

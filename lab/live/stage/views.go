@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"locklab/lab/history"
 )
@@ -14,7 +13,6 @@ import (
 type view struct {
 	copy  string
 	value int64
-	at    time.Duration
 }
 
 // viewsOf are the views of a burst, in a sequence that explains their numbers: the copies say what they wrote, not when. The last one wrote
@@ -24,7 +22,7 @@ func viewsOf(events []history.Event) (all []view) {
 	for _, e := range events {
 		switch {
 		case e.Kind == history.Write && strings.HasPrefix(e.Owner, "request "):
-			all = append(all, view{e.Timeline, e.Value, e.At})
+			all = append(all, view{e.Timeline, e.Value})
 		case e.Kind == history.Final:
 			final = e.Value
 		}
@@ -56,14 +54,11 @@ type burst struct {
 // direct makes the steps of a burst: one for all views that write the same number.
 func (d *director) direct(events []history.Event, views []view) {
 	d.cast = cast{copies: copiesOf(views, d.Copies), views: max(d.Views, len(views)), mutex: d.Mutex}
-	if len(events) > 0 {
-		d.began = events[0].At
-	}
 	for i := range d.cast.views {
 		d.set(viewPart(i), "", "")
 	}
 	d.set("counter", "", "0")
-	d.step(0, fmt.Sprintf("%s of the program, and one counter.", capital(number(len(d.cast.copies), "copy", "copies"))), false)
+	d.step(fmt.Sprintf("%s of the program, and one counter.", capital(number(len(d.cast.copies), "copy", "copies"))), false)
 	d.beat(0)
 	groups, weight := slices.Collect(grouped(views)), 0
 	for _, g := range groups {
@@ -100,7 +95,7 @@ func (b *burst) count(g []view, takes int) {
 	value, before := g[0].value, b.lost
 	first := len(b.values)
 	b.judge(g)
-	b.step(g[len(g)-1].at, b.says(g, b.lost-before), b.lost > before)
+	b.step(b.says(g, b.lost-before), b.lost > before)
 	var arrive, answer, write []move
 	for i, v := range g {
 		own, delay := b.cast.colour(v.copy), 0.6*float64(i)/float64(max(4, len(g)))
@@ -193,7 +188,7 @@ func (b *burst) compare(events []history.Event) {
 	}
 	b.tell(lost)
 	b.finalStep(events[at], lost, says)
-	b.steps[len(b.steps)-1].At += ", drawn in an order that explains the numbers" // a copy reports what it wrote, not when
+	b.steps[len(b.steps)-1].Note = "drawn in an order that explains the numbers" // a copy reports what it wrote, not when
 }
 
 func viewPart(i int) string { return fmt.Sprint("view-", i) }

@@ -61,6 +61,27 @@ type Game struct {
 	Searched  []explore.Searched // what the search has found
 }
 
+// Found says what the search has found, and how to see it; empty: there is nothing to say now.
+func (g *Game) Found() string {
+	if len(g.Searched) == 0 {
+		return ""
+	}
+	switch last := g.Searched[len(g.Searched)-1]; {
+	case last.Found.Counterexample == nil:
+		return "The search found no violation in any interleaving."
+	case len(g.Moves()) == 0:
+		return fmt.Sprintf("Found: %d moves lead to a violation. Press Next for each of them.", len(g.Rest()))
+	}
+	return ""
+}
+
+// IsElsewhere reports whether something is violated, and nothing of what a player looks for.
+func (g *Game) IsElsewhere() bool {
+	goal, _ := explore.Goal(g.Searches)
+	violated := g.Violations()
+	return len(violated) > 0 && !slices.ContainsFunc(violated, func(v explore.Violation) bool { return slices.Contains(goal, v) })
+}
+
 // Games are the games that are open.
 type Games struct {
 	Changed func(*Game) // is called after each press, before the next one. It must not call Games.

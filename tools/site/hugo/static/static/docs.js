@@ -28,18 +28,26 @@
       document.head.append(script);
     });
 
+  // Words of questions, which say nothing about a page.
+  const common = new Set(
+    "a an and are at be by can do does for from happens how i if in is it its my of on or run should that the this to use was what when which who why will with you".split(" "),
+  );
+
+  // The glossary explains terms; decisions and the changelog only mention them.
+  const weight = ({ url, group }) => (url === "docs/glossary/" ? 9 : /^docs\/(decisions|changelog|errata)\//.test(url) ? 0.3 : group ? 2 : 1);
+
   let index;
   const load = () =>
     (index ??= Promise.all([fetch(root + "static/search.json").then((r) => r.json()), loadScript(root + "static/minisearch/minisearch.min.js")]).then(
       ([pages]) => {
         const search = new MiniSearch({
           fields: ["title", "group", "text"],
+          processTerm: (term) => (common.has(term.toLowerCase()) ? null : term.toLowerCase()),
           searchOptions: {
-            prefix: true,
+            prefix: (term) => term.length > 2,
             fuzzy: (term) => (term.length > 4 ? 0.2 : false),
-            combineWith: "AND",
             boost: { title: 4, group: 2 },
-            boostDocument: (id) => (pages[id].group ? 2 : 1), // what is in a menu, before decisions and folders
+            boostDocument: (id) => weight(pages[id]),
           },
         });
         search.addAll(pages.map((page, id) => ({ id, ...page })));
@@ -55,7 +63,7 @@
 
   // marked is a text in which the terms stand out.
   const marked = (text, terms) => {
-    const pattern = new RegExp("(" + terms.map((t) => t.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join("|") + ")", "gi");
+    const pattern = new RegExp("\\b(" + terms.map((t) => t.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join("|") + ")", "gi");
     return text.split(pattern).map((part, i) => (i % 2 ? element("mark", part) : part));
   };
 
@@ -82,7 +90,8 @@
       return;
     }
     if (query !== input.value.trim()) return; // a newer search shows its own result
-    const results = all.search.search(query);
+    let results = all.search.search(query, { combineWith: "AND" });
+    if (results.length === 0) results = all.search.search(query);
     const items = results.slice(0, most).map(({ id, terms }) => {
       const page = all.pages[id];
       const a = element("a", element("strong", ...marked(page.title, terms)));
