@@ -36,14 +36,14 @@ func listening(t *testing.T, addr string, handler http.Handler) (stop func()) {
 // connection is what the page says of its connection.
 func connection(b *chrome.Browser) string {
 	b.T.Helper()
-	return chrome.Ask[string](b, `document.querySelector("#connection").textContent`)
+	return chrome.TryAsk[string](b, `document.querySelector("#connection").textContent`)
 }
 
 // count waits until the page counts so many participants.
 func count(b *chrome.Browser, participants string) {
 	b.T.Helper()
 	testenv.Eventually(b.T, "the page has "+participants+" participants", func() bool {
-		return chrome.Ask[string](b, `document.querySelector("#class .number")?.textContent || ""`) == participants
+		return chrome.TryAsk[string](b, `document.querySelector("#class .number")?.textContent || ""`) == participants
 	})
 }
 

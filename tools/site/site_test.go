@@ -194,12 +194,11 @@ func search(b *chrome.Browser, text string) {
 	testenv.Eventually(b.T, "results", func() bool { return chrome.Ask[bool](b, found) })
 }
 
-// arrives waits for a page. While the browser goes there it answers nothing.
+// arrives waits until a page has loaded.
 func arrives(b *chrome.Browser, url string) {
 	b.T.Helper()
 	testenv.Eventually(b.T, url, func() bool {
-		at, err := chromedp.Run(b, chromedp.Evaluate[string](`document.readyState === "complete" ? location.href : ""`))
-		return err == nil && at == url
+		return chrome.TryAsk[string](b, `document.readyState === "complete" ? location.href : ""`) == url
 	})
 }
 

@@ -146,6 +146,12 @@ func Ask[T any](b *Browser, expression string) T {
 	return Value(b, chromedp.Evaluate[T](expression))
 }
 
+// TryAsk is Ask for a page that another one may replace meanwhile. Until that has loaded, the answer is empty.
+func TryAsk[T any](b *Browser, expression string) T {
+	result, _ := chromedp.Run(b, chromedp.Evaluate[T](expression))
+	return result
+}
+
 // TabTo presses Tab until what has the focus is what is asked for. A person has no other way to it.
 func (b *Browser) TabTo(what string) {
 	b.T.Helper()
