@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,11 +21,11 @@ import (
 var F04 = Experiments.Add(lab.Experiment{
 	ID:       "F04-wait-narrows",
 	Articles: lab.Articles{"A2", "A3", "A4"},
-	Claim:    "WAIT and min-replicas-to-write narrow the window in which a lock is lost with its master, and do not close it.",
+	Claim:    "WAIT 1 and min-replicas-to-write narrow the window in which a lock is lost with its master, and do not close it.",
 	Level:    lab.Advanced,
 	Anomaly:  "lost at failover",
 	Schedule: lab.Schedule{Needs: []lab.Need{lab.RedisServer}, Takes: 15 * time.Second},
-	Check:    clients.Any(history.Counter, clients.Noted(onMasterOnly)),
+	Check:    clients.Any(history.Counter, clients.Noted(unreplicated)),
 	Variants: []lab.Variant{
 		{Name: "WAIT 1, replication healthy", Fault: true, Run: againstLoss(confirmed)},
 		{Name: "WAIT 1, replication cut: no lock", Fault: true, Run: againstLoss(unconfirmed)},
@@ -32,6 +33,8 @@ var F04 = Experiments.Add(lab.Experiment{
 			Name: "WAIT 1, another replica is promoted", Expect: lab.Sometimes, Strategy: "v3 with WAIT", Fault: true,
 			Run: againstLoss(confirmedByOne),
 		},
+		{Name: "WAIT 3, another replica is promoted", Fault: true, Run: againstLoss(confirmedByAll)},
+		{Name: "WAIT 3, one of three replicas cut off: no lock", Fault: true, Run: againstLoss(oneAway)},
 		{Name: "min-replicas-to-write 1, after the lag: no lock", Fault: true, Trials: 1, Run: againstLoss(afterLag)},
 		{Name: "min-replicas-to-write 1, within the lag", Expect: lab.Sometimes, Fault: true, Run: againstLoss(withinLag)},
 	},
@@ -48,10 +51,33 @@ func againstLoss(scenario func(context.Context, *failovers.Replicated)) lab.Scen
 }
 
 func confirmed(ctx context.Context, x *failovers.Replicated) {
+	measureWait(ctx, x)
 	s := clients.NewSuccession(x.Trial)
-	s.Come(ctx, waitingClient(ctx, x, x.Scaled(time.Second), confirmTimeout))
+	s.Come(ctx, waitingClient(ctx, x, 1, x.Scaled(time.Second), confirmTimeout))
 	failOver(ctx, x, s)
 	clients.MustRefuse(x.Trial, "B")
+}
+
+// measureWait compares v3 with and without WAIT, in turns.
+func measureWait(ctx context.Context, x *failovers.Replicated) {
+	const turns = 101
+	locks, took := map[int]lockstrategy.Strategy{}, map[int][]time.Duration{}
+	for _, replicas := range []int{0, 1, 3} {
+		locks[replicas] = waitingClient(ctx, x, replicas, clients.LongLease, confirmTimeout).Lock
+	}
+	for range turns {
+		for replicas, lock := range locks {
+			began := time.Now()
+			lease, err := lock.Acquire(ctx, "lock:measured", lockstrategy.TryOnce())
+			x.Must(err)
+			x.Must(lease.Release(ctx))
+			took[replicas] = append(took[replicas], time.Since(began))
+		}
+	}
+	for replicas, name := range map[int]string{0: "v3", 1: "v3 with WAIT 1", 3: "v3 with WAIT 3"} {
+		slices.Sort(took[replicas])
+		x.Measure(name, took[replicas][turns/2].Microseconds(), lab.Microseconds.Of("to lock and unlock, the median of 101"))
+	}
 }
 
 // failOver kills the master. B comes when it was replaced.
@@ -64,16 +90,37 @@ func failOver(ctx context.Context, x *failovers.Replicated, s *clients.Successio
 // unconfirmed lets A request a lock that no replica receives. It is not granted, and B is alone.
 func unconfirmed(ctx context.Context, x *failovers.Replicated) {
 	x.CutReplication(ctx, x.Replicas...)
-	_, err := waitingClient(ctx, x, clients.LongLease, cutTimeout).TryAcquire(ctx, lockstrategy.TryOnce())
+	refuseUnconfirmed(ctx, x, 1)
+}
+
+// refuseUnconfirmed lets A request a lock that too few replicas receive.
+func refuseUnconfirmed(ctx context.Context, x *failovers.Replicated, replicas int) {
+	_, err := waitingClient(ctx, x, replicas, clients.LongLease, cutTimeout).TryAcquire(ctx, lockstrategy.TryOnce())
 	noteGrant(x, err, func(err error) bool { return errors.Is(err, errUnconfirmed) })
 	failOver(ctx, x, clients.NewSuccession(x.Trial))
+}
+
+// confirmedByAll lets a replica die with the master, as confirmedByOne does. The others have the lock, too.
+func confirmedByAll(ctx context.Context, x *failovers.Replicated) {
+	s := clients.NewSuccession(x.Trial)
+	s.Come(ctx, waitingClient(ctx, x, len(x.Replicas), x.Scaled(time.Second), confirmTimeout))
+	clients.Kill(x.Trial, x.Replicas[0])
+	x.Replicas = x.Replicas[1:]
+	failOver(ctx, x, s)
+	clients.MustRefuse(x.Trial, "B")
+}
+
+// oneAway lets A request a lock that one replica of three does not receive. It is not granted, and B is alone.
+func oneAway(ctx context.Context, x *failovers.Replicated) {
+	x.CutReplication(ctx, x.Replicas[2])
+	refuseUnconfirmed(ctx, x, len(x.Replicas))
 }
 
 // confirmedByOne lets the replica that confirmed the lock die with the master.
 func confirmedByOne(ctx context.Context, x *failovers.Replicated) {
 	s := clients.NewSuccession(x.Trial)
 	x.CutReplication(ctx, x.Replicas[1:]...)
-	s.Come(ctx, waitingClient(ctx, x, clients.LongLease, confirmTimeout))
+	s.Come(ctx, waitingClient(ctx, x, 1, clients.LongLease, confirmTimeout))
 	clients.Kill(x.Trial, x.Replicas[0])
 	x.Replicas = x.Replicas[1:]
 	failOver(ctx, x, s)
@@ -103,14 +150,14 @@ func afterLag(ctx context.Context, x *failovers.Replicated) {
 	failOver(ctx, x, clients.NewSuccession(x.Trial))
 }
 
-// onMasterOnly is noted of a grant that must not be where a replica is required.
-var onMasterOnly = history.Mark{Name: "the lock was granted, and no replica has it"}
+// unreplicated is noted of a grant that must not be where replicas are required.
+var unreplicated = history.Mark{Name: "the lock was granted without the replicas that must have it"}
 
-// noteGrant notes a grant that no replica has received. A refusal for another reason than the one in question ends the trial.
+// noteGrant notes a grant that too few replicas have received. A refusal for another reason than the one in question ends the trial.
 func noteGrant(x *failovers.Replicated, err error, wanted func(error) bool) {
 	switch {
 	case err == nil:
-		x.Mark(x.Master.Name, onMasterOnly)
+		x.Mark(x.Master.Name, unreplicated)
 	case !wanted(err):
 		x.Must(fmt.Errorf("it was refused, and not for lack of a replica: %w", err))
 	}
@@ -146,14 +193,15 @@ func mostComplete(ctx context.Context, x *failovers.Replicated) (best *servers.N
 	return best
 }
 
-// errUnconfirmed says that no replica has confirmed a lock in time. It was released.
-var errUnconfirmed = errors.New("no replica has confirmed it")
+// errUnconfirmed says that too few replicas have confirmed a lock in time. It was released.
+var errUnconfirmed = errors.New("too few replicas have confirmed it")
 
-// waiting is the Redis lock that counts only when a replica has it: v3 with WAIT.
+// waiting is the Redis lock that counts only when so many replicas have it: v3 with WAIT.
 type waiting struct {
 	lockstrategy.Strategy
-	conn    *redis.Client
-	timeout time.Duration // of the confirmation
+	conn     *redis.Client
+	replicas int
+	timeout  time.Duration // of the confirmation
 }
 
 // How long a replica may take to confirm: one that is there, and one that is known to be cut off.
@@ -162,14 +210,14 @@ const (
 	cutTimeout     = 200 * time.Millisecond
 )
 
-// Acquire takes the lock, and then waits for one replica.
+// Acquire takes the lock, and then waits for the replicas.
 func (w waiting) Acquire(ctx context.Context, key string, options ...lockstrategy.Option) (*lockstrategy.Lease, error) {
 	lease, err := w.Strategy.Acquire(ctx, key, options...)
-	if err != nil {
-		return nil, err
+	if err != nil || w.replicas == 0 {
+		return lease, err
 	}
 	n, err := w.confirmations(ctx)
-	if err == nil && n > 0 {
+	if err == nil && n >= int64(w.replicas) {
 		return lease, nil
 	}
 	return nil, errors.Join(lockstrategy.ErrNotAcquired, errUnconfirmed, err, lease.Release(ctx))
@@ -183,16 +231,16 @@ func (w waiting) confirmations(ctx context.Context) (int64, error) {
 	if err := own.Set(ctx, "wait:{"+clients.LockKey+"}", "1", time.Minute).Err(); err != nil {
 		return 0, err
 	}
-	return own.Do(ctx, "WAIT", 1, w.timeout.Milliseconds()).Int64()
+	return own.Do(ctx, "WAIT", w.replicas, w.timeout.Milliseconds()).Int64()
 }
 
 // waitingClient is A with WAIT.
-func waitingClient(ctx context.Context, x *failovers.Replicated, lease, timeout time.Duration) *clients.Client {
+func waitingClient(ctx context.Context, x *failovers.Replicated, replicas int, lease, timeout time.Duration) *clients.Client {
 	conn, ok := clients.Connect(ctx, x.Trial, x.Servers).(*redis.Client)
 	if !ok {
 		x.Must(errors.New("WAIT needs one connection to one master"))
 	}
 	a := clients.RedisLock(x.Trial, "A", conn, lease)
-	a.Lock = waiting{a.Lock, conn, timeout}
+	a.Lock = waiting{a.Lock, conn, replicas, timeout}
 	return a
 }

@@ -25,7 +25,7 @@ var F14 = Experiments.Add(lab.Experiment{
 		refuses a lock that no replica has, and is lost when one replica has it and another is promoted.`,
 	Level:    lab.Advanced,
 	Schedule: lab.Schedule{Needs: []lab.Need{lab.RedisServer, lab.ArticlesJava}, Slow: true, Takes: 120 * time.Second, Trials: 1},
-	Check:    clients.Any(history.Counter, tooLate, clients.Noted(noAnswer), clients.Noted(onMasterOnly)),
+	Check:    clients.Any(history.Counter, tooLate, clients.Noted(noAnswer), clients.Noted(unreplicated)),
 	Variants: []lab.Variant{
 		{Name: "v4, five nodes alive", Run: v4WhileHanging(0)},
 		{Name: "v4, the first two hang", Fault: true, Run: v4WhileHanging(2)},
@@ -195,7 +195,7 @@ func rLockUnconfirmed(ctx context.Context, x *failovers.Replicated) {
 	asked := x.Now()
 	_, err := a.Begin(clients.LockKey, clients.LongLease)(ctx)
 	if err == nil {
-		x.Mark(x.Master.Name, onMasterOnly)
+		x.Mark(x.Master.Name, unreplicated)
 	} else if !strings.Contains(err.Error(), "NoSyncedSlavesException") {
 		x.Must(err)
 	}
