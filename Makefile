@@ -13,7 +13,7 @@ APP := go run -ldflags "-X 'main.stamp=$(STAMP)'" ./cmd/app
 # Fails with a sentence when Maven or the JDK is missing.
 MAVEN = @{ command -v mvn && command -v javac; } >/dev/null || { echo "make $@ needs Java 17 and Maven: apt-get install openjdk-17-jdk-headless maven (macOS: brew install openjdk maven)"; exit 1; }
 
-.PHONY: help demo test check race doctor images up burst status down jmeter articles twelve kubernetes kubernetes-test libraries library mixed class interop topologies lint style size imports mutants cross fuzz model bench scale bench-test microbench screenshot faults lab compare pages results site site-check tidy dist dist-check licences outdated vulnerabilities
+.PHONY: help demo test check race doctor images up burst status down jmeter articles twelve kubernetes kubernetes-test libraries library mixed class interop topologies lint style size imports mutants cross fuzz model bench scale bench-test microbench screenshot faults lab compare pages results site site-check tidy dist dist-check release licences outdated vulnerabilities
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -165,6 +165,9 @@ dist: ## Build archives for Linux, macOS and Windows with checksums and SBOMs in
 
 dist-check: ## Run the demo from each archive in dist/ that this machine can run (Linux)
 	@.ci/dist-check
+
+release: ## Do every step of a release, in order, and go on where it stopped: make release VERSION=0.2.0; STEP=help lists the steps
+	@.ci/release
 
 licences: ## Write the licences of all linked code to docs/licences.md
 	@new=$$(mktemp) && .ci/licences $(LICENCES) >$$new && cat $$new >docs/licences.md && rm $$new
