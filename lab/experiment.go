@@ -150,21 +150,26 @@ type Group struct {
 // NewGroup returns an empty group. lessons has the lessons of its experiments.
 func NewGroup(lessons fs.FS) *Group { return &Group{lessons: lessons} }
 
-// Add adds an experiment, and returns it with its lesson. It panics when the lesson is missing or not as [ReadLesson] wants it: lessons are
-// part of the program.
+// Add adds an experiment, and returns it without its lesson.
 func (g *Group) Add(e Experiment) Experiment {
-	var err error
-	if e.Lesson, err = ReadLesson(g.lessons, e.ID); err != nil {
-		panic(err)
-	}
 	e.Claim = strings.Join(strings.Fields(e.Claim), " ") // it may be written in several lines
 	g.all = append(g.all, e)
 	return e
 }
 
-// Of returns the experiments whose ids begin with a letter, by their numbers.
-func (g *Group) Of(letter byte) Catalogue {
-	of := slices.DeleteFunc(slices.Clone(g.all), func(e Experiment) bool { return e.ID[0] != letter })
+// Of returns the experiments whose ids begin with a letter, by their numbers. It reads their lessons, and panics when one is missing or
+// not as [ReadLesson] wants it: lessons are part of the program. Most processes of this program, such as the clients of a trial, need none.
+func (g *Group) Of(letter byte) (of Catalogue) {
+	for _, e := range g.all {
+		if e.ID[0] != letter {
+			continue
+		}
+		var err error
+		if e.Lesson, err = ReadLesson(g.lessons, e.ID); err != nil {
+			panic(err)
+		}
+		of = append(of, e)
+	}
 	slices.SortFunc(of, func(a, b Experiment) int {
 		x, y := Number(a.ID), Number(b.ID)
 		return cmp.Or(cmp.Compare(len(x), len(y)), strings.Compare(x, y)) // R2 before R10

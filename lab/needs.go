@@ -70,7 +70,7 @@ func (o Options) CannotRun(e Experiment) error {
 	return nil
 }
 
-// Obstacles has a sentence for each reason why some of these experiments cannot run, with their ids.
+// Obstacles has a sentence for each reason why some of these experiments cannot run, with their ids or, of more than eight, their number.
 func (o Options) Obstacles(all []Experiment) (sentences []string) {
 	by := make(map[string][]string)
 	for _, e := range all {
@@ -87,11 +87,14 @@ func (o Options) Obstacles(all []Experiment) (sentences []string) {
 		}
 	}
 	for _, why := range slices.Sorted(maps.Keys(by)) {
-		verb := "needs"
-		if len(by[why]) > 1 {
-			verb = "need"
+		who, verb := strings.Join(by[why], ", "), "need"
+		switch n := len(by[why]); {
+		case n == 1:
+			verb = "needs"
+		case n > 8:
+			who = fmt.Sprintf("%d experiments", n)
 		}
-		sentences = append(sentences, fmt.Sprintf("%s %s %s", strings.Join(by[why], ", "), verb, why))
+		sentences = append(sentences, fmt.Sprintf("%s %s %s", who, verb, why))
 	}
 	return sentences
 }

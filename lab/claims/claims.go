@@ -5,6 +5,7 @@ package claims
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"locklab/lab"
 	"locklab/lab/claims/anatomy"
@@ -35,12 +36,12 @@ var groups = []struct {
 }
 
 // all are the experiments of every group, as they are listed.
-var all = func() (all lab.Catalogue) {
+var all = sync.OnceValue(func() (all lab.Catalogue) {
 	for _, g := range groups {
 		all = append(all, g.folder.Of(g.headline[0])...)
 	}
 	return all
-}()
+})
 
 // Group is the headline above an experiment.
 func Group(id string) string {
@@ -53,7 +54,7 @@ func Group(id string) string {
 }
 
 // All returns every experiment by its group, each in the order of its number.
-func All() lab.Catalogue { return slices.Clone(all) }
+func All() lab.Catalogue { return slices.Clone(all()) }
 
 // OnInstances reports whether an experiment needs instances of the app. Without them it shows nothing.
 func OnInstances(e lab.Experiment) bool {

@@ -187,18 +187,20 @@ var script string
 
 func scriptOfPages() string { return script + stage.Script() + html.Script() }
 
-var pages = template.Must(template.New("").Funcs(template.FuncMap{
-	"add":        add,
-	"paragraphs": lab.Paragraphs,
-	"drawing":    func(events []history.Event) template.HTML { return drawing(events, nil) },
-	"within":     func(path, page string) bool { return strings.HasPrefix(path, strings.TrimSuffix(page, "/1")) },
-	"upper":      strings.ToUpper,
-	"asks":       firstQuestion,
-	"number":     lab.Number,
-	"takes":      takes,
-	"letter":     letter,
-	"ordinal":    ordinal,
-}).ParseFS(pageFiles, "pages/*.tmpl"))
+var pages = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("").Funcs(template.FuncMap{
+		"add":        add,
+		"paragraphs": lab.Paragraphs,
+		"drawing":    func(events []history.Event) template.HTML { return drawing(events, nil) },
+		"within":     func(path, page string) bool { return strings.HasPrefix(path, strings.TrimSuffix(page, "/1")) },
+		"upper":      strings.ToUpper,
+		"asks":       firstQuestion,
+		"number":     lab.Number,
+		"takes":      takes,
+		"letter":     letter,
+		"ordinal":    ordinal,
+	}).ParseFS(pageFiles, "pages/*.tmpl"))
+})
 
 // letter is that of a choice, from a.
 func letter(i int) string { return string(rune('a' + i)) }
@@ -266,14 +268,14 @@ func (s *Server) html(p page, v viewer) ([]byte, error) {
 		}
 	}
 	var text bytes.Buffer
-	err := pages.ExecuteTemplate(&text, p.Name, p)
+	err := pages().ExecuteTemplate(&text, p.Name, p)
 	return text.Bytes(), err
 }
 
 // fragment is a part of a page.
 func (s *Server) fragment(name string, data any) string {
 	var text bytes.Buffer
-	if err := pages.ExecuteTemplate(&text, name, data); err != nil {
+	if err := pages().ExecuteTemplate(&text, name, data); err != nil {
 		return template.HTMLEscapeString(fmt.Sprintf("The part %s could not be made: %v", name, err))
 	}
 	return text.String()

@@ -160,7 +160,7 @@ func TestServersAreDrawn(t *testing.T) {
 		"lock-now":    {`<li class="client-b">`, "<b>instance-2</b> on 2 servers", "9 s left", "1 listening, token 33"},
 	} {
 		var text strings.Builder
-		if err := pages.ExecuteTemplate(&text, part, v); err != nil {
+		if err := pages().ExecuteTemplate(&text, part, v); err != nil {
 			t.Fatal(err)
 		}
 		for _, want := range wants {
@@ -176,7 +176,7 @@ func TestLocksOfAServerThatDoesNotAnswer(t *testing.T) {
 	for state, knows := range map[watch.State]bool{watch.Runs: true, watch.Paused: false, watch.Silent: false, watch.Ended: false} {
 		v := serversView{View: bench.View{Picture: &watch.Picture{Topology: "single", Redis: []watch.Box{{Name: "redis-1", State: state}}}}}
 		var text strings.Builder
-		if err := pages.ExecuteTemplate(&text, "lock-now", v); err != nil {
+		if err := pages().ExecuteTemplate(&text, "lock-now", v); err != nil {
 			t.Fatal(err)
 		}
 		if strings.Contains(text.String(), "No lock is held") != knows {

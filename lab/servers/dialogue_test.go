@@ -46,8 +46,8 @@ func TestDialogue(t *testing.T) {
 	if err := w.In.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if lines.Scan() || w.ExitCode() != 0 {
-		t.Errorf("it says %q and ends with %d", lines.Text(), w.ExitCode())
+	if lines.Scan() || w.Status() != "exit status 0" {
+		t.Errorf("it says %q and ends with %s", lines.Text(), w.Status())
 	}
 }
 
@@ -86,8 +86,8 @@ func TestTheLastLinesOfAProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Out.Close()
-	if code := w.ExitCode(); code != 3 {
-		t.Errorf("exit status %d", code)
+	if status := w.Status(); status != "exit status 3" {
+		t.Error(status)
 	}
 	if lines := w.LastLines(2); strings.Join(lines, "|") != "line 3|line 4" {
 		t.Errorf("the last lines are %q", lines)
@@ -121,7 +121,7 @@ yes 'another line' | head -c 60000000 >&2; printf '\nthe last line\n' >&2`)
 	if err := w.In.Close(); err != nil {
 		t.Fatal(err)
 	}
-	w.ExitCode()
+	w.Status()
 	if lines := w.LastLines(1); size() > most || !slices.Equal(lines, []string{"the last line"}) {
 		t.Errorf("the log has %d bytes, and ends with %q", size(), lines)
 	}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -64,7 +65,7 @@ func (s *Stack) MariaDB(ctx context.Context, settings ...string) (*Database, err
 	if _, err := s.workdir(mariaTemp); err != nil {
 		return nil, err
 	}
-	if err := s.installMariaDB(ctx, dir); err != nil {
+	if err := s.systemTables(ctx, dir); err != nil {
 		return nil, fmt.Errorf("mariadb: %w", err)
 	}
 	d := &Database{Restartable: Restartable{Name: "mariadb"}}
@@ -78,8 +79,39 @@ func (s *Stack) MariaDB(ctx context.Context, settings ...string) (*Database, err
 	}
 	d.ready = func(ctx context.Context) (string, error) { return "", createIn(ctx, d.Addr, dir) }
 	err = s.startAtFreeAddr(ctx, &d.Restartable)
+	if err != nil && d.Server != nil {
+		d.Kill() // mariadbd may miss a SIGTERM while it starts
+	}
 	d.DSN = "root@tcp(" + d.Addr + ")/" + DatabaseName
 	return d, err
+}
+
+// installed is the directory with MariaDB's system tables that the first server of this program has left for the next ones. The reaper removes
+// it. It is gone earlier if somebody empties the directory for temporary files.
+var installed struct {
+	sync.Mutex
+	dir string
+}
+
+// systemTables fills the directory of a server: with a copy, because an installation takes a second.
+func (s *Stack) systemTables(ctx context.Context, dir string) error {
+	installed.Lock()
+	defer installed.Unlock()
+	if _, err := os.Stat(installed.dir); err == nil {
+		return os.CopyFS(dir, os.DirFS(installed.dir))
+	}
+	if err := s.installMariaDB(ctx, dir); err != nil {
+		return err
+	}
+	kept, err := os.MkdirTemp("", "locklab-mariadb-")
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(reapAtEnd(kept), os.CopyFS(kept, os.DirFS(dir))); err != nil {
+		return errors.Join(err, os.RemoveAll(kept))
+	}
+	installed.dir = kept
+	return nil
 }
 
 // installMariaDB writes the system tables, in a second or two. It waits for the end even when ctx ends. The program is a shell
@@ -101,8 +133,8 @@ func (s *Stack) installMariaDB(ctx context.Context, dir string) error {
 		p.Kill()
 		return fmt.Errorf("mariadb-install-db did not end within %s: %s", installTimeout, p.lastOutput())
 	}
-	if code := p.ExitCode(); code != 0 {
-		return fmt.Errorf("mariadb-install-db ended with status %d: %s", code, p.lastOutput())
+	if !p.cmd.ProcessState.Success() {
+		return fmt.Errorf("mariadb-install-db ended with %s: %s", p.Status(), p.lastOutput())
 	}
 	return ctx.Err()
 }

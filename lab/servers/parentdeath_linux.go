@@ -2,7 +2,10 @@ package servers
 
 import "syscall"
 
-// supervised makes the kernel kill a server whose supervisor was killed. Its own process group has the children of the server.
-func supervised() *syscall.SysProcAttr {
+// endsWithParent makes the kernel kill a server when this program ends. The server leads a process group, which has its children as well.
+//
+// Linux sends the signal when the thread ends that started the server. A thread of a Go program ends before the program only if a goroutine
+// locks it and ends, and none does that here.
+func endsWithParent() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 }

@@ -4,4 +4,4 @@ package servers
 
 import "syscall"
 
-func supervised() *syscall.SysProcAttr { return OwnProcessGroup() }
+func endsWithParent() *syscall.SysProcAttr { return OwnProcessGroup() }

@@ -1,17 +1,13 @@
 package servers
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
-	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -21,18 +17,17 @@ import (
 // stopTimeout is how long a process may take to stop before it is killed.
 const stopTimeout = 15 * time.Second
 
-// Process is a server that runs under a supervisor.
+// Process is a server that runs as a child of this program.
 type Process struct {
 	Name string
 
-	pid        int    // of the server, not of its supervisor
-	log        string // the file with its output
-	trimming   sync.Mutex
-	supervisor *exec.Cmd
-	done       chan struct{} // closed when the server has ended
+	log      string // the file with its output
+	trimming sync.Mutex
+	cmd      *exec.Cmd
+	done     chan struct{} // closed when the server has ended
 }
 
-// command is what a supervisor runs. Its output goes to a file in the stack's directory, unless there are in and out.
+// command is a server to start. Its output goes to a file in the stack's directory, unless there are in and out.
 type command struct {
 	name    string
 	argv    []string
@@ -49,21 +44,24 @@ func (s *Stack) start(c command) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer log.Close()
-	reports, report, err := os.Pipe()
-	if err != nil {
-		return nil, err
+	defer log.Close() // the server has a duplicate
+	p.cmd = exec.Command(c.argv[0], c.argv[1:]...)
+	p.cmd.Env = c.env
+	p.cmd.Stdout, p.cmd.Stderr = log, log
+	if c.in != nil {
+		p.cmd.Stdin, p.cmd.Stdout = c.in, c.out
 	}
-	defer reports.Close()
-	p.supervisor = s.supervisor(c, log, report)
-	err = p.supervisor.Start()
-	_, _ = report.Close(), log.Close() // the supervisor has duplicates
-	if err != nil {
+	p.cmd.SysProcAttr = endsWithParent()
+	if err := p.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", c.name, err)
 	}
+	pidFile := filepath.Join(s.dir, c.name+pidSuffix)
+	written := os.WriteFile(pidFile, fmt.Appendln(nil, p.PID()), 0o644)
 	ended := make(chan struct{})
 	go func() {
-		_ = p.supervisor.Wait()
+		_ = p.cmd.Wait()
+		killGroup(p.PID()) // what the server has started, and left
+		_ = os.Remove(pidFile)
 		close(ended)
 	}()
 	go func() {
@@ -73,48 +71,28 @@ func (s *Stack) start(c command) (*Process, error) {
 		}
 		<-ended
 	}()
-
-	line, err := bufio.NewReader(reports).ReadString('\n')
-	if err == nil {
-		p.pid, err = strconv.Atoi(strings.TrimSpace(line))
-	}
-	if err != nil {
-		<-p.done
-		return nil, fmt.Errorf("start %s: %s", c.name, p.lastOutput())
-	}
 	s.add(p)
-	return p, nil
+	return p, written
 }
 
 // inRole makes a command run this same binary in a role.
 func (s *Stack) inRole(role string, c command) command {
-	c.argv, c.env = []string{s.self}, append(append(os.Environ(), serverVariable+"="+role), c.env...)
+	c.argv, c.env = []string{s.self}, append(append(os.Environ(), roleVariable+"="+role), c.env...)
 	return c
 }
 
 // PID is the server's process id.
-func (p *Process) PID() int { return p.pid }
+func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// ExitCode waits for the server's end and returns its exit status; 255: a signal may have ended it.
-func (p *Process) ExitCode() int {
-	<-p.done
-	return p.supervisor.ProcessState.ExitCode()
-}
-
-// Status waits for the server's end, and says how it ended: "exit status 3", for example.
+// Status waits for the server's end, and says how it ended: "exit status 3" or "signal: killed", for example.
 func (p *Process) Status() string {
-	if code := p.ExitCode(); code != signalled {
-		return fmt.Sprintf("exit status %d", code)
-	}
-	return fmt.Sprintf("exit status %d, or by a signal", signalled)
+	<-p.done
+	return p.cmd.ProcessState.String()
 }
-
-// signalled is the exit status that a supervisor reports when a signal has ended its server.
-const signalled = 255
 
 // Ended waits for the server's end, and returns what proves it.
 func (p *Process) Ended() (proof string, err error) {
-	return fmt.Sprintf("process %d has ended, its supervisor reports status %d", p.pid, p.ExitCode()), nil
+	return fmt.Sprintf("process %d has ended: %s", p.PID(), p.Status()), nil
 }
 
 func (p *Process) String() string { return p.Name }
@@ -147,7 +125,7 @@ func (p *Process) Pause() error {
 	p.signal(sigStop)
 	poll := time.NewTicker(time.Millisecond)
 	defer poll.Stop()
-	for deadline := time.Now().Add(30 * time.Second); !stopped(p.pid); <-poll.C {
+	for deadline := time.Now().Add(30 * time.Second); !stopped(p.PID()); <-poll.C {
 		if time.Now().After(deadline) {
 			return fmt.Errorf("%s does not stop", p.Name)
 		}
@@ -158,14 +136,8 @@ func (p *Process) Pause() error {
 // Resume lets a paused server continue.
 func (p *Process) Resume() { p.signal(sigContinue) }
 
-// signal sends sig unless the server has ended: then its process id may belong to another process.
-func (p *Process) signal(sig syscall.Signal) {
-	select {
-	case <-p.done:
-	default:
-		_ = kill(p.pid, sig)
-	}
-}
+// signal sends sig unless the server has ended.
+func (p *Process) signal(sig syscall.Signal) { _ = p.cmd.Process.Signal(sig) }
 
 // Log is what the process has printed; of a [Stack.Program] to its stderr.
 func (p *Process) Log() string {
@@ -256,91 +228,4 @@ func (p *Process) findOutput(match func(line string) bool) error {
 		}
 	}
 	return errors.New("it has not printed the address at which it listens")
-}
-
-// These internal variables tell a process of this binary what it is, before it reads its command line.
-const (
-	roleVariable   = "LOCKLAB_STACK_ROLE"   // supervisor, miniredis, one that a package has registered; empty: an ordinary program
-	serverVariable = "LOCKLAB_STACK_SERVER" // the role that a supervisor gives its server
-	dirVariable    = "LOCKLAB_STACK_DIR"    // the directory that a supervisor removes at the end
-	addrVariable   = "LOCKLAB_STACK_ADDR"   // the address at which a miniredis listens
-
-	supervisorRole = "supervisor"
-	miniredisRole  = "miniredis"
-)
-
-// Reexec must be the first call of main and TestMain in every program that uses a [Stack]. In a
-// process that a stack started it does that process's work and does not return.
-func Reexec() {
-	role := os.Getenv(roleVariable)
-	os.Unsetenv(roleVariable)
-	switch role {
-	case supervisorRole:
-		os.Exit(supervise(os.Args[1:], os.Getenv(dirVariable)))
-	case miniredisRole:
-		os.Exit(serveMiniredis(os.Stdout))
-	}
-	if serve := roles[role]; serve != nil {
-		os.Exit(serve(os.Stdin, os.Stdout))
-	}
-}
-
-// supervisor is the process that runs a command, not yet started. It writes the server's process id to report.
-func (s *Stack) supervisor(c command, log, report *os.File) *exec.Cmd {
-	cmd := exec.Command(s.self, c.argv...)
-	if c.env == nil {
-		c.env = os.Environ()
-	}
-	cmd.Env = append(c.env, roleVariable+"="+supervisorRole, dirVariable+"="+s.dir)
-	cmd.Stdout, cmd.Stderr = log, log
-	if c.in != nil {
-		cmd.Stdin, cmd.Stdout = c.in, c.out
-	}
-	cmd.ExtraFiles = []*os.File{s.watched, report} // descriptors 3 and 4 of the supervisor
-	cmd.SysProcAttr = OwnProcessGroup()
-	return cmd
-}
-
-// supervise runs argv until it ends, or until the lifeline does: then it kills the server and removes dir. Several supervisors may
-// do so at the same time; the last one removes what the other servers wrote meanwhile. It returns the server's exit status, or
-// -1 when a signal ended it.
-func supervise(argv []string, dir string) int {
-	lifeline, report := os.NewFile(3, "lifeline"), os.NewFile(4, "report")
-	closeOnExec(3)
-	closeOnExec(4)
-	ignoreStopSignals()
-	runtime.LockOSThread() // Linux sends the parent-death signal when this thread ends, not the process
-
-	server := exec.Command(argv[0], argv[1:]...)
-	server.Stdin, server.Stdout, server.Stderr = os.Stdin, os.Stdout, os.Stderr
-	server.Env = append(os.Environ(), roleVariable+"="+os.Getenv(serverVariable))
-	server.SysProcAttr = supervised()
-	if err := server.Start(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	fmt.Fprintln(report, server.Process.Pid)
-	report.Close()
-
-	ended, closed := make(chan struct{}), make(chan struct{})
-	go func() {
-		_ = server.Wait()
-		killGroup(server.Process.Pid) // what the server has started, and left
-		close(ended)
-	}()
-	go func() { _, _ = io.Copy(io.Discard, lifeline); close(closed) }()
-	select {
-	case <-ended:
-	case <-closed:
-		_ = server.Process.Kill()
-		<-ended
-		_ = os.RemoveAll(dir)
-	}
-	return server.ProcessState.ExitCode()
-}
-
-// ignoreStopSignals keeps a supervisor alive when the user stops the program that started it. The signals are caught and not
-// ignored, because the server would inherit what is ignored.
-func ignoreStopSignals() {
-	signal.Notify(make(chan os.Signal, 1), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 }

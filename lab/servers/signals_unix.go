@@ -20,16 +20,12 @@ const (
 	sigContinue = syscall.SIGCONT
 )
 
-func kill(pid int, sig syscall.Signal) error { return syscall.Kill(pid, sig) }
-
 // killGroup kills every process of a group.
 func killGroup(group int) { _ = syscall.Kill(-group, syscall.SIGKILL) }
 
 // OwnProcessGroup protects a process from Ctrl-C on the terminal. Only the program that started it receives Ctrl-C, and then
 // stops its servers one after the other.
 func OwnProcessGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
-
-func closeOnExec(fd int) { syscall.CloseOnExec(fd) }
 
 // stopped reports whether no thread of a process runs: SIGSTOP takes some time to stop all of them, and one that still runs may
 // answer.

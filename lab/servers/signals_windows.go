@@ -15,12 +15,8 @@ const (
 	sigContinue = syscall.Signal(0)
 )
 
-func kill(int, syscall.Signal) error { return errors.ErrUnsupported }
-
 func killGroup(int) {}
 
 func OwnProcessGroup() *syscall.SysProcAttr { return nil }
-
-func closeOnExec(int) {}
 
 func stopped(int) bool { return false }

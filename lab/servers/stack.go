@@ -14,10 +14,8 @@ import (
 // Stack is a set of servers with a common directory. Close ends all of them.
 type Stack struct {
 	dir      string
-	self     string   // the path of this binary, which supervisors, miniredis and the roles of other packages run
-	checkout string   // topologies run in containers of its compose file; empty: in processes
-	lifeline *os.File // our end of a pipe: while it is open, the supervisors let their servers run
-	watched  *os.File // the supervisors' end
+	self     string // the path of this binary, which miniredis and the roles of other packages run
+	checkout string // topologies run in containers of its compose file; empty: in processes
 
 	mu    sync.Mutex
 	parts []stopper // in the order in which they were started
@@ -42,11 +40,10 @@ func New() (*Stack, error) {
 	if err != nil {
 		return nil, err
 	}
-	watched, lifeline, err := os.Pipe()
-	if err != nil {
+	if err := reapAtEnd(dir); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	return &Stack{dir: dir, self: self, lifeline: lifeline, watched: watched}, nil
+	return &Stack{dir: dir, self: self}, nil
 }
 
 // Dir is the stack's directory, which Close removes.
@@ -63,7 +60,7 @@ func (s *Stack) Close() error {
 		err = errors.Join(err, part.Stop())
 	}
 	allPorts.giveBack(ports)
-	return errors.Join(err, s.lifeline.Close(), s.watched.Close(), os.RemoveAll(s.dir))
+	return errors.Join(err, os.RemoveAll(s.dir))
 }
 
 // workdir makes a directory for one server.

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	testenv.Main(m)
 }
 
-// starter is a program that uses a stack, prints what it started, and never stops it.
+// starter is a program that uses a stack, prints what it started, and never stops it. One of its programs has a child.
 func starter() {
 	s, err := servers.New()
 	if err == nil {
@@ -44,7 +44,12 @@ func starter() {
 			fmt.Println(pid(node), node.Addr)
 		}
 	}
-	fmt.Println(s.Dir(), err)
+	child := 0
+	program, err := s.Program("program", "sh", "-c", "sleep 600 & echo $!; wait")
+	if err == nil {
+		_, err = fmt.Fscan(program.Out, &child)
+	}
+	fmt.Println(child, s.Dir(), err)
 	select {}
 }
 
@@ -63,15 +68,15 @@ func TestNothingOutlivesAStarterThatIsKilled(t *testing.T) {
 	if err := starter.Start(); err != nil {
 		t.Fatal(err)
 	}
-	var pids [3]int
+	var pids [4]int
 	var addrs [3]string
 	var dir string
-	for i := range pids {
+	for i := range addrs {
 		if _, err := fmt.Fscanln(out, &pids[i], &addrs[i]); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := fmt.Fscan(out, &dir); err != nil {
+	if _, err := fmt.Fscan(out, &pids[len(addrs)], &dir); err != nil {
 		t.Fatal(err)
 	}
 	for _, addr := range addrs {
@@ -82,9 +87,11 @@ func TestNothingOutlivesAStarterThatIsKilled(t *testing.T) {
 	_ = starter.Process.Kill()
 	_, _ = io.Copy(io.Discard, out)
 	_ = starter.Wait()
-	for i := range pids {
-		testenv.Eventually(t, "port "+addrs[i]+" is closed", func() bool { return !listens(addrs[i]) })
-		testenv.Eventually(t, "process "+strconv.Itoa(pids[i])+" is gone", func() bool { return !alive(pids[i]) })
+	for _, addr := range addrs {
+		testenv.Eventually(t, "port "+addr+" is closed", func() bool { return !listens(addr) })
+	}
+	for _, pid := range pids {
+		testenv.Eventually(t, "process "+strconv.Itoa(pid)+" is gone", func() bool { return !alive(pid) })
 	}
 	testenv.Eventually(t, "directory "+dir+" is gone", func() bool {
 		_, err := os.Stat(dir)
@@ -175,9 +182,9 @@ func alive(pid int) bool {
 	return !strings.HasPrefix(state, "Z")
 }
 
-// A program that forgets Reexec starts itself as the supervisor of its servers, and that one again, without an end.
+// A program that forgets Reexec starts itself as its reaper, and that one again, without an end.
 func TestProgramWithoutReexecIsRefused(t *testing.T) {
-	t.Setenv("LOCKLAB_STACK_ROLE", "supervisor")
+	t.Setenv("LOCKLAB_STACK_ROLE", "reaper")
 	if s, err := servers.New(); err == nil || !strings.Contains(err.Error(), "servers.Reexec") {
 		_ = s.Close()
 		t.Errorf("got %v, want an error that names servers.Reexec", err)

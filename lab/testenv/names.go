@@ -23,7 +23,7 @@ var names nameServer
 // ServeNames starts a DNS server that knows the names of [Moved] servers. From now on this process asks it, and so do the processes that
 // tests start, if they call [UseNames]. Call it in TestMain, before any test.
 func ServeNames() {
-	if os.Getenv("LOCKLAB_STACK_ROLE") != "" { // this process supervises one that a test starts
+	if os.Getenv("LOCKLAB_STACK_ROLE") != "" { // this process works for one that a test starts
 		return
 	}
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")

@@ -210,7 +210,7 @@ func Slow(t testing.TB) {
 // most of the time.
 func Main(m *testing.M) { MainParallel(m, 8) }
 
-// MainParallel runs n tests of a package simultaneously, unless the flag -parallel says otherwise. A process that is a supervisor does its
+// MainParallel runs n tests of a package simultaneously, unless the flag -parallel says otherwise. A process that a stack started does its
 // work; any other runs the tests and checks that no goroutine is left.
 func MainParallel(m *testing.M, n int) {
 	servers.Reexec()

@@ -61,7 +61,7 @@ func Climb(w io.Writer, users int, writes []Written, final int64) error {
 	}
 	p.path("ideal", "M0 %vL%v 0H%v", climbHeight, climbTo, climbWidth)
 	p.Says = fmt.Sprintf("%s of %d confirmed, and %d lost", drawing.Count(len(writes), "view"), users, Lost(writes))
-	return pages.ExecuteTemplate(w, "chart", p)
+	return pages().ExecuteTemplate(w, "chart", p)
 }
 
 // Winners writes a small figure for each driver who was given the order. More than five stand in two rows.
@@ -78,5 +78,5 @@ func Winners(w io.Writer, n int) error {
 		p.path("figure", "%sM%v %vv%va%v %[5]v 0 0 1 %v 0V%[3]vz",
 			circle(left+size/2, foot-1.5*size, head), tenth(left+(size-body)/2), foot, tenth(-.6*size), tenth(body/2), tenth(body))
 	}
-	return pages.ExecuteTemplate(w, "chart", p)
+	return pages().ExecuteTemplate(w, "chart", p)
 }

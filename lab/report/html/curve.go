@@ -90,7 +90,7 @@ func CurveSVG(run lab.Saved) ([]byte, error) {
 	}
 	c.Style = template.CSS(drawing.Preferred() + drawing.Style + chartStyle)
 	var text bytes.Buffer
-	err := pages.ExecuteTemplate(&text, "curve-picture", c)
+	err := pages().ExecuteTemplate(&text, "curve-picture", c)
 	return bytes.Map(drawing.Printable, text.Bytes()), err
 }
 

@@ -67,5 +67,5 @@ func Finals(w io.Writer, runs []*burst.Results, guessed string, guesses []int64)
 		}
 		rows = append(rows, row)
 	}
-	return pages.ExecuteTemplate(w, "finals", rows)
+	return pages().ExecuteTemplate(w, "finals", rows)
 }

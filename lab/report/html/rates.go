@@ -64,7 +64,7 @@ func Rates(w io.Writer, of burst.Rates, width float64, room int, moments []Momen
 	p.moments(moments, of, x, answersTop, waitsLow)
 	p.Says = fmt.Sprintf("The last %d seconds of a load: at most %d answers in one, and the longest wait was %s. "+
 		"Failed so far: %d. Lost so far: %d.", len(of.Seconds), most, longest.Round(time.Millisecond), of.Failed, of.Lost)
-	return pages.ExecuteTemplate(w, "chart", p)
+	return pages().ExecuteTemplate(w, "chart", p)
 }
 
 // legends name the colours of the answers, and of the waits.

@@ -18,6 +18,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"locklab/lab"
@@ -103,12 +104,14 @@ var style = drawing.Colours() + pageStyle + drawing.Style + chartStyle
 //go:embed page/script.js
 var script string
 
-var pages = template.Must(template.Must(drawing.Templates.Clone()).Funcs(template.FuncMap{
-	"paragraphs":   lab.Paragraphs,
-	"milliseconds": drawing.Milliseconds,
-	"number":       drawing.Count,
-	"seconds":      func(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) },
-}).ParseFS(sources, "page/*.tmpl"))
+var pages = sync.OnceValue(func() *template.Template {
+	return template.Must(template.Must(drawing.Templates.Clone()).Funcs(template.FuncMap{
+		"paragraphs":   lab.Paragraphs,
+		"milliseconds": drawing.Milliseconds,
+		"number":       drawing.Count,
+		"seconds":      func(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) },
+	}).ParseFS(sources, "page/*.tmpl"))
+})
 
 // policy allows this package's own style and script, and nothing else: no request is sent, and no text of a history can become a script.
 var policy = "default-src 'none'; style-src '" + digest(style) + "'; script-src '" + digest(script) +
@@ -121,7 +124,7 @@ func digest(text string) string {
 
 func write(w io.Writer, p page) error {
 	p.Policy, p.Style, p.Script = policy, template.CSS(style), template.JS(script)
-	return pages.ExecuteTemplate(w, "page.html.tmpl", p)
+	return pages().ExecuteTemplate(w, "page.html.tmpl", p)
 }
 
 // Write writes a report into the folder of each run, and one of all into store. The latter draws these runs, and has the verdict of the

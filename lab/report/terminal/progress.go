@@ -64,6 +64,9 @@ func (p *Progress) begins(e lab.TrialBegan) {
 	defer p.mu.Unlock()
 	w := p.work[e.Experiment]
 	w.begun = min(w.begun+1, w.trials) // a trial may be repeated
+	if p.all > many && !p.line.Terminal {
+		return // a line for each experiment that is over is enough in a file
+	}
 	p.line.Weighted(p.over+1, p.all, p.done(), e.Experiment+": "+e.String())
 }
 

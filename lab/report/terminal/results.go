@@ -3,6 +3,7 @@ package terminal
 import (
 	"cmp"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -18,17 +19,22 @@ func Results(r *lab.Results, screen Screen) string {
 	if len(r.Runs) == 1 && r.Runs[0].Record.Claim != "" {
 		fmt.Fprintf(&b, "%s\n\n", screen.Wrap(r.Runs[0].Record.Claim, 0))
 	}
-	fmt.Fprintf(&b, "%s\n\n%s", runsTable(r.Runs, colour).In(screen), evidence(r.Runs, screen))
-	if len(r.Runs) > 1 {
-		fmt.Fprintf(&b, "%s\n\n", times(r).In(screen))
-	} else if len(r.Runs) == 1 {
-		b.WriteString(measurements(r.Runs[0].Record, screen))
-	}
-	for _, run := range r.Runs {
-		if run.Dir != "" && run.NotSaved == "" {
-			fmt.Fprintf(&b, "Saved:   %s\n", run.Dir)
+	if len(r.Runs) > many {
+		fmt.Fprintf(&b, "%s\n\n", summary(r.Runs, colour).In(screen))
+		if other := different(r.Runs); len(other) > 0 {
+			fmt.Fprintf(&b, "Not as predicted:\n\n%s\n\n", runsTable(other, colour).In(screen))
 		}
+		fmt.Fprintf(&b, "%s", evidence(r.Runs, screen))
+	} else {
+		fmt.Fprintf(&b, "%s\n\n%s", runsTable(r.Runs, colour).In(screen), evidence(r.Runs, screen))
 	}
+	switch {
+	case len(r.Runs) == 1:
+		b.WriteString(measurements(r.Runs[0].Record, screen))
+	case len(r.Runs) <= many:
+		fmt.Fprintf(&b, "%s\n\n", times(r).In(screen))
+	}
+	b.WriteString(saved(r.Runs))
 	if r.Report != "" {
 		fmt.Fprintf(&b, "Report:  %s\n", r.Report)
 	}
@@ -39,9 +45,73 @@ func Results(r *lab.Results, screen Screen) string {
 	for _, sentence := range slices.Concat(r.LeftOut, variantsLeftOut(r.Runs)) {
 		fmt.Fprintf(&b, "Left out: %s\n", screen.Fit(sentence, 10))
 	}
+	if len(r.Runs) > many {
+		fmt.Fprintf(&b, "Ran:     %s\n", screen.Fit(counts(r.Runs), 9))
+	}
 	verdict := fmt.Sprintf("%s%s (%.1f s, Redis: %s). %s", Verdict(r.Verdict, colour), ranOf(r.Runs), r.Took, r.Redis, meaning)
 	fmt.Fprintf(&b, "Verdict: %s\n", screen.Fit(verdict, 9))
 	return b.String()
+}
+
+// many is the number of runs above which each has a row, and its variants have none.
+const many = 8
+
+// summary has a row for each run.
+func summary(runs []lab.Result, colour bool) Table {
+	t := NewTable("experiment", "variants", "violated", "time", "verdict").Right("variants", "violated", "time")
+	for _, run := range runs {
+		ran, _ := run.Judgement.Ran()
+		violated := 0
+		for _, v := range run.Judgement.Variants {
+			if v.Violations > 0 {
+				violated++
+			}
+		}
+		took := fmt.Sprintf("%.1f s", run.Record.Took.Seconds())
+		t.Row(nameOf(run), ran, violated, took, Verdict(run.Judgement.Verdict, colour))
+	}
+	return t
+}
+
+// different are the runs that are not as predicted.
+func different(runs []lab.Result) []lab.Result {
+	return slices.DeleteFunc(slices.Clone(runs), func(r lab.Result) bool { return r.Judgement.Verdict == lab.AsExpected })
+}
+
+// counts says what became of the variants of all runs.
+func counts(runs []lab.Result) string {
+	violated, held, other := 0, 0, 0
+	for _, run := range runs {
+		for _, v := range run.Judgement.Variants {
+			switch {
+			case v.LeftOut != "":
+			case v.Verdict != lab.AsExpected:
+				other++
+			case v.Violations > 0:
+				violated++
+			default:
+				held++
+			}
+		}
+	}
+	return fmt.Sprintf("%d experiments: %d variants violated as predicted, %d not violated as predicted, %d not as predicted",
+		len(runs), violated, held, other)
+}
+
+// saved says where the runs are: the folder of each, or of many the folder that has them all.
+func saved(runs []lab.Result) string {
+	var lines []string
+	for _, run := range runs {
+		if run.Dir == "" || run.NotSaved != "" {
+			continue
+		}
+		line := fmt.Sprintf("Saved:   %s\n", run.Dir)
+		if len(runs) > many { // store/EXPERIMENT/TIME
+			line = fmt.Sprintf("Saved:   %s, in a folder for each experiment\n", filepath.Dir(filepath.Dir(run.Dir)))
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(slices.Compact(lines), "")
 }
 
 // variantsLeftOut says which variants did not run, and why: a sentence for each reason.

@@ -75,6 +75,35 @@ func TestResultsSayWhatWasMeasured(t *testing.T) {
 	}
 }
 
+// Of many runs each has one row, one folder has them all, and the variants are listed of those alone that are not as predicted.
+func TestManyRunsAreSummedUp(t *testing.T) {
+	r := &lab.Results{Verdict: lab.Unexpected}
+	for i := range 20 {
+		variants := []lab.VariantJudgement{
+			{Name: "control", Control: true, Trials: 1, Verdict: lab.AsExpected},
+			{Name: "broken", Expect: lab.Sometimes, Trials: 1, Violations: 1, Verdict: lab.AsExpected},
+		}
+		id := fmt.Sprintf("L%d", 80+i)
+		run := lab.Result{Saved: lab.Saved{Dir: "store/" + id + "/now", Judgement: lab.Judgement{
+			Experiment: id, Variants: variants, Verdict: lab.AsExpected,
+		}}}
+		if i == 0 {
+			run.Judgement.Verdict = lab.Unexpected
+			run.Judgement.Variants[0] = lab.VariantJudgement{Name: "control of L80", Trials: 1, Violations: 1, Verdict: lab.Unexpected}
+		}
+		r.Runs = append(r.Runs, run)
+	}
+	text := Results(r, Screen{})
+	for says, times := range map[string]int{
+		"control of L80": 1, "control (control)": 0, "broken": 1, "L99": 1, "Saved: ": 1, "Saved:   store,": 1,
+		"20 experiments: 20 variants violated as predicted, 19 not violated as predicted, 1 not as predicted": 1,
+	} {
+		if n := strings.Count(text, says); n != times {
+			t.Errorf("%q is there %d times, want %d\n%s", says, n, times, text)
+		}
+	}
+}
+
 // The list has titles, and no claim: one can predict.
 func TestTheListGivesNoAnswerAway(t *testing.T) {
 	e := lab.Experiment{ID: "L99-made", Claim: "The answer.", Lesson: lab.Lesson{Title: "A title"}}
