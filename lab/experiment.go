@@ -192,7 +192,7 @@ func (c Catalogue) Find(id string) (Experiment, error) {
 		if strings.EqualFold(id, e.ID) || strings.EqualFold(id, number) {
 			return e, nil
 		}
-		if distance(id, e.ID) <= 4 || distance(Number(id), number) <= 1 || strings.Contains(e.ID, strings.ToLower(id)) {
+		if distance(id, e.ID) <= 4 || isNear(Number(id), number) || len(id) > 2 && strings.Contains(e.ID, strings.ToLower(id)) {
 			similar = append(similar, e.ID)
 		}
 	}
@@ -200,6 +200,11 @@ func (c Catalogue) Find(id string) (Experiment, error) {
 		return Experiment{}, fmt.Errorf("there is no experiment %q; app lab list shows all", id)
 	}
 	return Experiment{}, fmt.Errorf("there is no experiment %q; did you mean %s?", id, strings.Join(similar, ", "))
+}
+
+// isNear reports whether two numbers are of one subject, and differ in one character: L3 and L03.
+func isNear(a, b string) bool {
+	return strings.EqualFold(a[:min(1, len(a))], b[:1]) && distance(a, b) <= 1
 }
 
 func distance(a, b string) int {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"slices"
 	"time"
@@ -55,7 +56,14 @@ func (c *demoCommand) validate() error {
 	if err := servers.RedisServer.Missing(); err != nil && c.Topology != "single" {
 		return unavailable(fmt.Errorf("--topology %s needs a real redis-server: %w", c.Topology, err))
 	}
-	return validateAddress("--listen", c.Listen)
+	if err := validateAddress("--listen", c.Listen); err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", c.Listen) // before the servers start
+	if err != nil {
+		return unavailable(fmt.Errorf("--listen %s: %w; use another port, or 0 for a free one", c.Listen, err))
+	}
+	return listener.Close()
 }
 
 // warnOldRedis warns about a redis-server that is too old to be used, unless the user chose miniredis anyway.

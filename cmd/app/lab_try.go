@@ -34,6 +34,11 @@ type labTryCommand struct {
 	Transcript string `placeholder:"FILE" help:"File to write each line to that the lab and the program say to each other, with the time, the test, the variant and the copy."`
 }
 
+// Help is shown below the usage, in which kong places the program before the flags.
+func (*labTryCommand) Help() string {
+	return "Flags come before the program: app lab try --only=T01 -- ./mylock"
+}
+
 // Run tests the lock of a program and prints its scorecard.
 func (c *labTryCommand) Run(ctx context.Context, std streams) error {
 	rows, err := scorecard.Chosen(c.Only)

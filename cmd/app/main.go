@@ -181,9 +181,22 @@ func execute(ctx context.Context, args []string, std streams) error {
 		return nil
 	}
 	if err != nil {
-		return usageErrorf("%w; see app --help", err)
+		return usageErrorf("%w; see app --help", withAllCommands(err))
 	}
 	return command.Run()
+}
+
+// withAllCommands names each command in an error about a missing one. Kong names five.
+func withAllCommands(err error) error {
+	wrong := new(kong.ParseError)
+	if !errors.As(err, &wrong) || !strings.HasPrefix(err.Error(), "expected one of") {
+		return err
+	}
+	var names []string
+	for _, child := range wrong.Context.Path[len(wrong.Context.Path)-1].Node().Children {
+		names = append(names, child.Name)
+	}
+	return fmt.Errorf("a command is missing: %s", listed(names))
 }
 
 // newParser returns the parser of the command line. It calls exit after it has printed help, the version, or completions.

@@ -205,28 +205,43 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 		_, c.Instance, _ = net.SplitHostPort(listener.Addr().String())
 	}
 
-	startCtx, cancel := context.WithTimeout(ctx, c.StartTimeout)
-	defer cancel()
-	p, err := c.open(startCtx)
+	starting := &handlers.Starting{Instance: c.Instance}
+	served := make(chan error, 1)
+	go func() { served <- handlers.Serve(ctx, listener, starting, log) }()
+	p, err := c.start(ctx, listener.Addr(), log)
 	defer p.close(log)
-	if err == nil {
-		p.rateLimits, err = c.limitFlags.open(ctx, p, listener.Addr())
+	if err != nil {
+		listener.Close()
+		log.Debug("requests are refused no longer", "listener", <-served)
+		return commandError(ctx, err, "the server did not start")
 	}
-	if err := commandError(ctx, err, "the server did not start"); err != nil {
-		return err
-	}
+	starting.Serve(p.handler(c, log))
 	log.Info("locklab serves", "url", "http://"+listener.Addr().String(), "instance", c.Instance, "build", build(),
 		"versions", strings.Join(p.versionNames(), " "), "redis", p.redis.String(), "database", p.orders.String())
 	c.warnLongLease(log)
+	if err := <-served; err != nil {
+		return unavailable(fmt.Errorf("--listen %s: %w", c.Listen, err))
+	}
+	return nil
+}
+
+// start opens the parts of an instance that listens at addr, within the start timeout. Close them after an error, too.
+func (c *serveCommand) start(ctx context.Context, addr net.Addr, log *slog.Logger) (*parts, error) {
+	startCtx, cancel := context.WithTimeout(ctx, c.StartTimeout)
+	defer cancel()
+	p, err := c.open(startCtx)
+	if err == nil {
+		p.rateLimits, err = c.limitFlags.open(ctx, p, addr)
+	}
+	if err = cmp.Or(err, ctx.Err()); err != nil {
+		return p, err
+	}
 	p.outages = handlers.NewOutages(log, p.checks...)
 	p.closers = append(p.closers, p.outages.Close)
 	p.addCaches(c, log)
 	p.preflight = preflight.NewMonitor(log, p.locks...)
-	p.preflight.Reports(startCtx) // runs the first check now, under the start timeout
-	if err := handlers.Serve(ctx, listener, p.handler(c, log), log); err != nil {
-		return unavailable(fmt.Errorf("--listen %s: %w", c.Listen, err))
-	}
-	return nil
+	p.preflight.Reports(startCtx) // runs the first check now
+	return p, nil
 }
 
 // warnLongLease warns if waiters give up before the lock of a dead holder expires.

@@ -151,6 +151,50 @@ func TestServeNamesUnreachableServers(t *testing.T) {
 	}
 }
 
+// An instance that waits for its servers refuses requests immediately, so that ?wait= keeps its promise. Then it serves.
+func TestServeRefusesRequestsWhileItStarts(t *testing.T) {
+	t.Parallel()
+	testenv.Needs(t, testenv.RedisServer)
+	node := testenv.Redis(t, true)
+	testenv.Pause(t, node)
+	listen, database := testenv.FreeAddr(t), testenv.Stack(t).SQLite()
+	ctx, stop := context.WithCancel(testenv.Context(t))
+	defer stop()
+	ended := make(chan output, 1)
+	testenv.Go(t, func(context.Context) {
+		ended <- app(ctx, "serve", "--listen="+listen, "--instance=blue", "--redis="+node.Addr, "--start-timeout=1h", "--database="+database)
+	})
+	view := "http://" + listen + "/v3/pview?wait=0"
+	var (
+		status int
+		header http.Header
+		body   string
+	)
+	testenv.Eventually(t, "the instance listens", func() bool {
+		var err error
+		status, header, body, err = send(ctx, http.MethodPost, view)
+		return err == nil
+	})
+	if status != http.StatusServiceUnavailable || header.Get("Retry-After") == "" || !strings.Contains(body, "blue is starting") {
+		t.Errorf("%d %v %s", status, header, body)
+	}
+	for _, flag := range []string{"--alive", "--alive=false"} {
+		wantSentence(t, app(ctx, "health", "--listen="+listen, flag), exitUnavailable, "blue is starting")
+	}
+	node.Resume()
+	testenv.Eventually(t, "the instance serves", func() bool {
+		status, _, body = ask(t, http.MethodPost, view)
+		return status == http.StatusOK
+	})
+	if !strings.Contains(body, `"value":1`) {
+		t.Errorf("a refused view was counted: %s", body)
+	}
+	stop()
+	if got := <-ended; got.code != exitOK {
+		t.Errorf("exit %d: %s", got.code, got.err)
+	}
+}
+
 // An instance reaches a Redis that has a password and announces another address. It is not ready while Redis grants no lock, and says why,
 // also what makes its locks weak. It is ready after a repair, and without one node of RedLock.
 func TestReadyz(t *testing.T) {

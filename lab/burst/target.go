@@ -55,12 +55,21 @@ func (t Target) call(ctx context.Context, method, path, body string, result any)
 		return fmt.Errorf("%s %s: %w", method, path, err)
 	}
 	if text = bytes.TrimSpace(text); response.StatusCode/100 != 2 {
-		return &StatusError{response.StatusCode, fmt.Sprintf("%s %s: %s: %.200s", method, path, response.Status, text), text}
+		return &StatusError{response.StatusCode, fmt.Sprintf("%s %s: %s%s", method, path, response.Status, firstLine(text)), text}
 	}
 	if result == nil {
 		return nil
 	}
 	return json.Unmarshal(text, result)
+}
+
+// firstLine returns what a person can read of an answer, after a colon: its first line, or nothing of an HTML page.
+func firstLine(text []byte) string {
+	line, _, _ := strings.Cut(string(text), "\n")
+	if line == "" || line[0] == '<' {
+		return ""
+	}
+	return fmt.Sprintf(": %.200s", line)
 }
 
 // StatusError is an answer outside 2xx.
@@ -112,6 +121,7 @@ type Readiness struct {
 	Instance    string
 	Ready       bool
 	Unreachable map[string]string // server → why
+	Error       string            // of an instance that starts
 }
 
 // Ready asks an instance whether its servers answer. Without an error it is an instance of this app, ready or not.
@@ -128,6 +138,9 @@ func (t Target) Ready(ctx context.Context) (r Readiness, err error) {
 
 // Missing names the servers that do not answer, and why.
 func (r Readiness) Missing() string {
+	if r.Error != "" {
+		return r.Error
+	}
 	var all []string
 	for server, why := range r.Unreachable {
 		all = append(all, server+": "+why)

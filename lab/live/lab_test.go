@@ -115,11 +115,26 @@ func TestASavedRunHasANameForPeople(t *testing.T) {
 	}
 }
 
-// An address that no page has leads to a page with the way back.
+// An address that no page has, and a method that it does not take, lead to a page with the way back, or to a sentence for a program.
 func TestAnAddressWithoutAPage(t *testing.T) {
 	_, base := serving(t)
-	status, page := get(t, base+"/ui/nothing")
-	if status != http.StatusNotFound || !all(page, []string{"There is no page /ui/nothing.", `href="/ui/"`, `<nav class="tabs"`}) {
-		t.Errorf("%d: %s", status, page)
+	for _, c := range []struct {
+		method, path string
+		status       int
+		says         string
+	}{
+		{http.MethodGet, "/ui/nothing", http.StatusNotFound, "There is no page /ui/nothing."},
+		{http.MethodGet, "/v3/pview", http.StatusNotFound, "There is no page /v3/pview: pages are under /ui/"},
+		{http.MethodPost, "/v3/pview", http.StatusNotFound, "There is no page /v3/pview: pages are under /ui/"},
+		{http.MethodDelete, "/ui/story/1", http.StatusMethodNotAllowed, "/ui/story/1 takes GET, HEAD, not DELETE."},
+	} {
+		status, page := do(t, c.method, base+c.path, nil, nil)
+		if status != c.status || !all(page, []string{c.says, `href="/ui/"`, `<nav class="tabs"`}) {
+			t.Errorf("%+v: %d: %s", c, status, page)
+		}
+		status, text := do(t, c.method, base+c.path, nil, http.Header{"Accept": {"*/*"}})
+		if status != c.status || !strings.HasPrefix(text, c.says) || strings.Contains(text, "<") {
+			t.Errorf("%+v, as a program: %d: %s", c, status, text)
+		}
 	}
 }

@@ -152,12 +152,36 @@ func (s *Server) Handler() http.Handler {
 			}
 		})
 	}
-	return s.guard(mux)
+	return s.guard(s.explain(mux))
 }
+
+// explain answers what mux would refuse with two words: an address without a page, or a method that it does not take.
+func (s *Server) explain(mux *http.ServeMux) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		refused, pattern := mux.Handler(r)
+		if pattern != "" {
+			mux.ServeHTTP(w, r)
+			return
+		}
+		refused.ServeHTTP(headerOnly{w}, r)
+		err := refuse(http.StatusNotFound, fmt.Errorf("there is no page %s: pages are under /ui/, and the page Burst has the addresses of "+
+			"the instances", r.URL.Path))
+		if allowed := w.Header().Get("Allow"); allowed != "" {
+			err = refuse(http.StatusMethodNotAllowed, fmt.Errorf("%s takes %s, not %s", r.URL.Path, allowed, r.Method))
+		}
+		s.problem(w, r, err)
+	})
+}
+
+// headerOnly keeps the header of an answer, and drops the rest.
+type headerOnly struct{ http.ResponseWriter }
+
+func (headerOnly) WriteHeader(int)                {}
+func (headerOnly) Write(text []byte) (int, error) { return len(text), nil }
 
 // problem answers with an error: a page, or a sentence for a program.
 func (s *Server) problem(w http.ResponseWriter, r *http.Request, err error) {
-	if r.Method == http.MethodPost && !wantsPage(r) {
+	if !wantsPage(r) {
 		plain(w, statusOf(err), sentence.Of(err))
 		return
 	}

@@ -38,6 +38,7 @@ type job struct {
 
 // underway is a job that waits or runs.
 type underway struct {
+	begun   bool
 	stopped bool
 	cancel  context.CancelCauseFunc
 }
@@ -76,6 +77,9 @@ func (s *Server) start(j job) error {
 func (s *Server) do(ctx context.Context, j job, before <-chan struct{}) {
 	select {
 	case <-before:
+		s.mu.Lock()
+		s.busy[j.part].begun = true
+		s.mu.Unlock()
 		s.board.put(j.part, s.fragment("begins", nil))
 	case <-ctx.Done():
 	}
@@ -91,6 +95,13 @@ func (s *Server) isBusy(part string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.busy[part] != nil
+}
+
+// isRunning reports whether a run of a part has begun.
+func (s *Server) isRunning(part string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.busy[part] != nil && s.busy[part].begun
 }
 
 // stop ends the run of a part, if one waits or runs: its context is cancelled with errStopped.

@@ -29,7 +29,7 @@ func (s *Server) serversPage(r *http.Request) (page, error) {
 
 // watchesServers reports whether a browser shows the servers. A look at them would disturb what a burst measures.
 func (s *Server) watchesServers() bool {
-	return s.board.isWatched("servers") && !s.isBusy(runPart(burstName))
+	return s.board.isWatched("servers") && !s.isRunning(runPart(burstName))
 }
 
 // showServers shows what the bench has seen.

@@ -121,6 +121,46 @@ func TestALoadThatCannotGoOnSaysWhy(t *testing.T) {
 	close(release)
 }
 
+// While a burst waits behind another run, a browser that shows the servers still sees what happens to them.
+func TestServersAreWatchedWhileABurstWaits(t *testing.T) {
+	t.Parallel()
+	s, base := serversOf(t, nil, nil)
+	servers, waiting := looks(t, base, "servers"), looks(t, base, runPart(burstName))
+	do(t, http.MethodPost, base+"/ui/servers/start", nil, nil)
+	servers.until("servers", "redis-1")
+	release := make(chan struct{})
+	if err := s.start(job{"other", func(context.Context) func() { <-release; return func() {} }}); err != nil {
+		t.Fatal(err)
+	}
+	defer close(release)
+	do(t, http.MethodPost, base+"/ui/burst", plan("2", "v3"), nil)
+	waiting.until(runPart(burstName), "starts when it ends")
+	s.bench.Instances().Redis.Nodes[0].Kill()
+	servers.until("servers", ">ended<")
+}
+
+// A load is watched, too, and ends as it would without the burst behind it. Then the burst runs.
+func TestALoadIsWatchedWhileABurstWaits(t *testing.T) {
+	t.Parallel()
+	testenv.Slow(t)
+	s, base := bursting(t, nil)
+	load, line, waiting := looks(t, base, "load"), looks(t, base, "load-line"), looks(t, base, runPart(burstName))
+	do(t, http.MethodPost, base+"/ui/servers/load", url.Values{"version": {"v3"}, "clients": {"2"}, "rate": {"50"}}, nil)
+	load.until("load", "A load of v3 runs.")
+	line.until("load-line", "rate=50")
+	do(t, http.MethodPost, base+"/ui/burst", plan("20", "v3"), nil)
+	waiting.until(runPart(burstName), "starts when it ends")
+	do(t, http.MethodPost, base+"/ui/servers/redis-1/pause", nil, nil)
+	do(t, http.MethodPost, base+"/ui/servers/redis-1/resume", nil, nil)
+	load.until("load", "resume redis-1")
+	do(t, http.MethodPost, base+"/ui/servers/stop", nil, nil)
+	load.until("load", "not judged")
+	looks(t, base, burstName).until(burstName, "v3 lost nothing")
+	if l := s.bench.Load(0); l.Err != nil || l.Judged() {
+		t.Errorf("the load ends with %v", l.Err)
+	}
+}
+
 // failedOver is a picture in which a replica has replaced a master that has ended.
 func failedOver() *watch.Picture {
 	held := watch.Lock{Held: watch.Held{Key: "lock:pview", Owner: "a:7", Token: 33, Left: 9 * time.Second, Listeners: 1}, By: "instance-2"}

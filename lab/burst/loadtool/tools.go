@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
@@ -66,6 +67,9 @@ func (t Tool) Grabs(ctx context.Context, target burst.Target, version string, dr
 
 // Missing says that the tool is not on this machine. A script that starts the tool may still find none.
 func (t Tool) Missing() error {
+	if _, is := t.player.(*jmeter); is && runtime.GOOS == "windows" {
+		return errors.New("a shell script starts JMeter, and Windows runs none; use WSL, or --tool k6")
+	}
 	if _, err := exec.LookPath(t.program); err != nil {
 		return fmt.Errorf("%s does not start; loadtest/README.md says how to get it: %w", t.name, err)
 	}

@@ -81,13 +81,20 @@ func Changes(earlier *scorecard.Scorecard, changes []scorecard.Change, screen Sc
 
 // History is what `app lab try --history` prints: a line for each saved scorecard.
 func History(all []scorecard.Past, screen Screen) string {
-	t := NewTable("date (UTC)", "lock", "holds", "violated", "inconclusive", "changed rows").Right("holds", "violated", "inconclusive")
+	t := NewTable("date (UTC)", "lock", "rows", "holds", "violated", "inconclusive", "changed rows").
+		Right("rows", "holds", "violated", "inconclusive")
+	every, _ := scorecard.Chosen(nil)
 	for _, p := range all {
 		var changes []string
+		rows := 0 // fewer with --only
+		for _, n := range p.Counts {
+			rows += n
+		}
 		for _, c := range p.Changes {
 			changes = append(changes, c.String())
 		}
-		t.Row(date(p.Ended), p.Name, fmt.Sprint(p.Counts[scorecard.Holds]), fmt.Sprint(p.Counts[scorecard.Violated]),
+		t.Row(date(p.Ended), p.Name, fmt.Sprintf("%d of %d", rows, len(every)),
+			fmt.Sprint(p.Counts[scorecard.Holds]), fmt.Sprint(p.Counts[scorecard.Violated]),
 			fmt.Sprint(p.Counts[scorecard.Inconclusive]), strings.Join(changes, ", "))
 	}
 	return t.In(screen) + "\n"

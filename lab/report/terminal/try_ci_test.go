@@ -51,5 +51,5 @@ func TestHistory(t *testing.T) {
 		Counts:  map[scorecard.State]int{scorecard.Holds: 12, scorecard.Violated: 2},
 		Changes: []scorecard.Change{{ID: "T05-x", Before: scorecard.Holds, Now: scorecard.Violated, Trend: scorecard.Worse}},
 	}}, Screen{})
-	wantAll(t, text, "2026-11-28 01:02 mine 12 2 0 T05 holds → violated")
+	wantAll(t, text, "2026-11-28 01:02 mine 14 of 27 12 2 0 T05 holds → violated")
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // searchTimeout is how long porcupine may search for an order of the operations.
-const searchTimeout = 20 * time.Second
+var searchTimeout = 20 * time.Second
 
 // exclusion is [history.Exclusion] beside faults: a fault of the server excuses a session that it may have ended. Hand-offs within a
 // process continue a session.

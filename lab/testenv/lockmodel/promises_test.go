@@ -198,6 +198,32 @@ func TestManyFaults(t *testing.T) {
 	}
 }
 
+// A history for which porcupine has no answer in time is neither right nor wrong. Here each of 24 holders needs one of 23 faults, and all
+// their orders would have to be tried.
+func TestASearchThatTakesTooLongShowsNothing(t *testing.T) {
+	t.Cleanup(func() { searchTimeout = 20 * time.Second })
+	searchTimeout = 10 * time.Millisecond
+	var text strings.Builder
+	for n := range 23 {
+		fmt.Fprintf(&text, "server/%d fault k\n", n)
+	}
+	for n := range 24 {
+		fmt.Fprintf(&text, "S%d request k\nS%[1]d grant k %d\n", n, n+1)
+	}
+	for n := range 24 {
+		fmt.Fprintf(&text, "S%d release k\nS%[1]d released k\n", n)
+	}
+	events := script.Events(t, text.String())
+	for name, check := range map[string]func() error{
+		"Check": func() error { _, err := Check(events, 0); return err },
+		"Agree": func() error { return Agree(events) },
+	} {
+		if err := check(); err == nil || !strings.Contains(err.Error(), "porcupine found no answer within 10ms") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // Without a lease a holder may rely on its lock for as long as it wants after a fault.
 func TestWithoutALeaseNoNoticeIsLate(t *testing.T) {
 	events := script.Events(t, "A@1 request k\nA@1 grant k 10\nserver fault k\nserver heal k\nA@1 release k\nA@1 released k: "+history.Gone)
