@@ -68,6 +68,7 @@ topologies: ## Load every topology and version with three load tools, kill the m
 
 lint: ## Run golangci-lint, including the rules on which package may import which
 	go run $(GOLANGCI) run ./...
+	@! git grep -nE '^\s+\*?redis\.(Client|Tx|UniversalClient)$$' -- '*.go' ':!*_test.go' || { echo "name this field: docs/decisions/0025"; exit 1; }
 
 style: ## Check line length (140), function length (40) and spelling of the Go code
 	go run $(GOLANGCI) run --enable-only=funlen,lll,misspell ./...

@@ -15,13 +15,14 @@ import (
 	"locklab/lab/servers"
 	"locklab/lab/servers/compose"
 	"locklab/lab/testenv"
+	"locklab/lab/testenv/composefiles"
 )
 
 // loaded are the files for each topology. No test changes them.
-var loaded = map[string]*compose.Project{}
+var loaded = map[string]*composefiles.Project{}
 
 // everyTopology loads the files for each topology, with the backends and Prometheus, the default settings and none of the shell.
-func everyTopology(t *testing.T, test func(t *testing.T, p *compose.Project)) {
+func everyTopology(t *testing.T, test func(t *testing.T, p *composefiles.Project)) {
 	t.Helper()
 	testenv.WithoutShell(t, "..")
 	t.Setenv("BACKENDS", "1")
@@ -33,7 +34,7 @@ func everyTopology(t *testing.T, test func(t *testing.T, p *compose.Project)) {
 	for _, topology := range topologies {
 		t.Run(topology, func(t *testing.T) {
 			if loaded[topology] == nil {
-				if loaded[topology], err = compose.Load(t.Context(), "..", topology); err != nil {
+				if loaded[topology], err = composefiles.Load(t.Context(), "..", topology); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -43,7 +44,7 @@ func everyTopology(t *testing.T, test func(t *testing.T, p *compose.Project)) {
 }
 
 func TestPortsArePublishedOnLoopbackOnly(t *testing.T) {
-	everyTopology(t, func(t *testing.T, p *compose.Project) {
+	everyTopology(t, func(t *testing.T, p *composefiles.Project) {
 		seen := map[int]string{}
 		for _, port := range p.Ports() {
 			if port.Host != "127.0.0.1" {
@@ -69,7 +70,7 @@ func isRedis(s types.ServiceConfig) bool { return strings.HasPrefix(s.Image, "re
 // `up --wait` fails when a service without a health check ends, also when it succeeds. So every service that `up` starts has a health
 // check. The nodes of Redis have none: redis-ready asks those of the topology, and the instances RedLock's. Nobody waits for the welcome.
 func TestEveryServiceIsWaitedFor(t *testing.T) {
-	everyTopology(t, func(t *testing.T, p *compose.Project) {
+	everyTopology(t, func(t *testing.T, p *composefiles.Project) {
 		for name, service := range p.Files.Services {
 			for on, dependency := range service.DependsOn {
 				other := p.Files.Services[on]
@@ -86,7 +87,7 @@ func TestEveryServiceIsWaitedFor(t *testing.T) {
 				t.Errorf("up --wait of Compose 2.24.6 fails with %s, whose image has a health check that is switched off", name)
 			}
 			node := isRedis(service) && name != "redis-ready"
-			if compose.Starts(service) && checked(service.HealthCheck) == (node || name == "welcome") {
+			if p.Starts(name) && checked(service.HealthCheck) == (node || name == "welcome") {
 				t.Errorf("%s has a health check: %v", name, checked(service.HealthCheck))
 			}
 			_, proved := p.Files.Services["redis-ready"].DependsOn[name]
@@ -112,9 +113,9 @@ func TestEveryServiceIsWaitedFor(t *testing.T) {
 
 // Each check is a process, and 25 labs on one machine have 25 times as many.
 func TestHealthChecksAreFew(t *testing.T) {
-	everyTopology(t, func(t *testing.T, p *compose.Project) {
+	everyTopology(t, func(t *testing.T, p *composefiles.Project) {
 		for name, service := range p.Files.Services {
-			if !compose.Starts(service) || !checked(service.HealthCheck) {
+			if !p.Starts(name) || !checked(service.HealthCheck) {
 				continue
 			}
 			if every := time.Duration(*service.HealthCheck.Interval); every < 5*time.Second {
@@ -128,7 +129,7 @@ func checked(h *types.HealthCheckConfig) bool { return h != nil && !h.Disable &&
 
 func TestImagesHaveExactTagsAndOursAreBuiltOnce(t *testing.T) {
 	exact := regexp.MustCompile(`^(quay\.io/coreos/)?[a-z0-9/]+:v?\d+\.\d+\.\d+[\w.-]*$`) // etcd's own are at Quay
-	everyTopology(t, func(t *testing.T, p *compose.Project) {
+	everyTopology(t, func(t *testing.T, p *composefiles.Project) {
 		if image := p.Variable("K6_BASE_IMAGE"); !exact.MatchString(image) {
 			t.Errorf("%s is no official image with an exact tag", image)
 		}
@@ -152,13 +153,13 @@ func TestImagesHaveExactTagsAndOursAreBuiltOnce(t *testing.T) {
 }
 
 // ours are the images that are in no registry.
-func ours(p *compose.Project) []string {
+func ours(p *composefiles.Project) []string {
 	return []string{p.Variable("APP_IMAGE"), p.Variable("K6_IMAGE"), p.Variable("JMETER_IMAGE")}
 }
 
 // A volume would outlive `down`. A server that rewrites a file of a bind mount fails at the rename (docker-library-redis #287).
 func TestNoDataIsKeptAndNoFileOfOursIsWritten(t *testing.T) {
-	everyTopology(t, func(t *testing.T, p *compose.Project) {
+	everyTopology(t, func(t *testing.T, p *composefiles.Project) {
 		if len(p.Files.Volumes) > 0 {
 			t.Errorf("there are named volumes: %v", p.Files.VolumeNames())
 		}
@@ -192,7 +193,7 @@ func TestNoDataIsKeptAndNoFileOfOursIsWritten(t *testing.T) {
 // A proxy of ~/.docker/config.json reaches every container: then a health check and a burst would ask it for nginx. Programs read either
 // name.
 func TestNoContainerUsesAProxy(t *testing.T) {
-	everyTopology(t, func(t *testing.T, p *compose.Project) {
+	everyTopology(t, func(t *testing.T, p *composefiles.Project) {
 		for name, service := range p.Files.Services {
 			for _, variable := range []string{"NO_PROXY", "no_proxy"} {
 				if value := service.Environment[variable]; value == nil || *value != "*" {
@@ -204,7 +205,7 @@ func TestNoContainerUsesAProxy(t *testing.T) {
 }
 
 func TestContainersHaveNoMoreThanTheyNeed(t *testing.T) {
-	everyTopology(t, func(t *testing.T, p *compose.Project) {
+	everyTopology(t, func(t *testing.T, p *composefiles.Project) {
 		for name, service := range p.Files.Services {
 			if service.ContainerName != "" || service.Privileged || service.NetworkMode == "host" {
 				t.Errorf("%s has a fixed name, privileges or the host's network", name)
@@ -260,7 +261,7 @@ func wantMounts(t *testing.T, name string, service types.ServiceConfig) {
 
 // A container that stops loses its name, which breaks a failover. So nodes have fixed addresses.
 func TestNodesHaveAddressesOfTheirOwn(t *testing.T) {
-	everyTopology(t, func(t *testing.T, p *compose.Project) {
+	everyTopology(t, func(t *testing.T, p *composefiles.Project) {
 		pool := p.Files.Networks["lab"].Ipam.Config[0]
 		subnet, dynamic := netip.MustParsePrefix(pool.Subnet), netip.MustParsePrefix(pool.IPRange)
 		at := map[string]string{} // address:port → service
@@ -321,7 +322,7 @@ func backends() (names []string) {
 func TestBackendsHaveOneSwitch(t *testing.T) {
 	testenv.WithoutShell(t, "..")
 	for setting, on := range map[string]bool{"BACKENDS=": false, "BACKENDS=0": false, "BACKENDS=1": true} {
-		p, err := compose.Load(t.Context(), "..", "", setting)
+		p, err := composefiles.Load(t.Context(), "..", "", setting)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -332,7 +333,7 @@ func TestBackendsHaveOneSwitch(t *testing.T) {
 			if app[variable] == nil {
 				t.Fatalf("the instances have no %s", variable)
 			}
-			if compose.Starts(p.Files.Services[name]) != on || *app[variable] == "" || told[*app["LAB_BACKENDS"]] != on {
+			if p.Starts(name) != on || *app[variable] == "" || told[*app["LAB_BACKENDS"]] != on {
 				t.Errorf("%s: up starts %s: %v; the instances are told %q, %q", setting, name, !on, *app[variable], *app["LAB_BACKENDS"])
 			}
 		}
@@ -354,7 +355,7 @@ func sameAddress(t *testing.T, nginx, instance types.ServiceConfig) {
 // nginx sends requests to each of the twelve, and waits for it. Each divides the limit by twelve, and has a name of its own.
 func TestTwelveInstances(t *testing.T) {
 	testenv.WithoutShell(t, "..")
-	project, err := compose.Load(t.Context(), "..", "", "APP_INSTANCES=12")
+	project, err := composefiles.Load(t.Context(), "..", "", "APP_INSTANCES=12")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -370,7 +371,7 @@ func TestTwelveInstances(t *testing.T) {
 		if !strings.HasPrefix(name, "app-") {
 			continue
 		}
-		if !compose.Starts(service) {
+		if !project.Starts(name) {
 			t.Errorf("up does not start %s", name)
 		}
 		found++

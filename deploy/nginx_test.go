@@ -15,8 +15,8 @@ import (
 	"testing"
 
 	"locklab/lab/burst"
-	"locklab/lab/servers/compose"
 	"locklab/lab/testenv"
+	"locklab/lab/testenv/composefiles"
 )
 
 func TestMain(m *testing.M) { testenv.Main(m) }
@@ -49,7 +49,7 @@ func TestABurstIsHalved(t *testing.T) {
 // service that depends on an unhealthy one, docker compose up starts nothing.
 func TestNginxIsHealthyByItself(t *testing.T) {
 	testenv.Needs(t, testenv.Curl)
-	p, err := compose.Load(t.Context(), "..", "single")
+	p, err := composefiles.Load(t.Context(), "..", "single")
 	if err != nil {
 		t.Fatal(err)
 	}

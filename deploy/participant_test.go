@@ -11,6 +11,7 @@ import (
 
 	"locklab/lab/servers/compose"
 	"locklab/lab/testenv"
+	"locklab/lab/testenv/composefiles"
 )
 
 // dockerOf puts a docker on the PATH that knows the containers of a lab which was started in a folder; without one there are none.
@@ -54,7 +55,7 @@ func TestANumberIsTakenOnce(t *testing.T) {
 			if (err != nil) != c.taken || c.taken && !strings.Contains(said.String(), "the lab in "+c.folder+".") {
 				t.Errorf("%v, %q, %q", err, printed.String(), said.String())
 			}
-			_, err = compose.Load(t.Context(), "..", "", strings.Split(strings.ReplaceAll(strings.TrimSpace(printed.String()), `"`, ""), "\n")...)
+			_, err = composefiles.Load(t.Context(), "..", "", strings.Split(strings.ReplaceAll(strings.TrimSpace(printed.String()), `"`, ""), "\n")...)
 			if (err != nil) != c.taken { // the lines after a refusal must not be for another lab
 				t.Errorf("Compose reads these settings: %v: %s", err, printed.String())
 			}
@@ -81,7 +82,7 @@ func TestParticipantsHaveProjectsPortsAndNetworksOfTheirOwn(t *testing.T) {
 		}
 		mine := map[string]bool{}
 		for _, topology := range topologies {
-			p, err := compose.Load(t.Context(), "..", topology, append(settings, "BACKENDS=1")...)
+			p, err := composefiles.Load(t.Context(), "..", topology, append(settings, "BACKENDS=1")...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -126,7 +127,7 @@ func TestIncludedFilesHaveNoEscapedVariables(t *testing.T) {
 
 // Each script has its own number of users. The container of k6 sets USERS for both, so that must be empty, and mean the script's own.
 func TestScriptsOfK6HaveTheirOwnNumberOfUsers(t *testing.T) {
-	everyTopology(t, func(t *testing.T, p *compose.Project) {
+	everyTopology(t, func(t *testing.T, p *composefiles.Project) {
 		if users := p.Files.Services["k6"].Environment["USERS"]; users == nil || *users != "" {
 			t.Errorf("the container of k6 has USERS=%v: order.js would send as many as pview.js", users)
 		}

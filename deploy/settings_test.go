@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"locklab/lab/servers/compose"
+	"locklab/lab/testenv/composefiles"
 )
 
 // copied is a checkout with the compose files alone.
@@ -36,16 +36,16 @@ func TestSettingsThatAreNotReadStopCompose(t *testing.T) {
 		}
 	}
 	write(".env")
-	p, err := compose.Load(t.Context(), dir, "")
+	p, err := composefiles.Load(t.Context(), dir, "")
 	if err != nil || p.Files.Name != "locklab-7" || p.Published("nginx") != "127.0.0.1:15700" {
 		t.Fatalf("%+v, %v", p, err)
 	}
-	_, err = compose.Load(t.Context(), dir, "", "COMPOSE_PROFILES=backends,load")
+	_, err = composefiles.Load(t.Context(), dir, "", "COMPOSE_PROFILES=backends,load")
 	if err == nil || !strings.Contains(err.Error(), "set BACKENDS=1") {
 		t.Errorf("COMPOSE_PROFILES: %v", err)
 	}
 	write(".env.local")
-	if _, err := compose.Load(t.Context(), dir, ""); err == nil || !strings.Contains(err.Error(), "rename it to .env") {
+	if _, err := composefiles.Load(t.Context(), dir, ""); err == nil || !strings.Contains(err.Error(), "rename it to .env") {
 		t.Errorf(".env.local: %v", err)
 	}
 }

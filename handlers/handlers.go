@@ -12,12 +12,10 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"locklab/lockstrategy"
 	"locklab/lockstrategy/preflight"
@@ -119,7 +117,7 @@ func New(cfg Config) http.Handler {
 		"/orders/:id": handle("", a.getOrder),
 		"/healthz":    a.healthz,
 		"/readyz":     a.readyz,
-		"/metrics":    gin.WrapH(promhttp.HandlerFor(cfg.Metrics.registry, promhttp.HandlerOpts{})),
+		"/metrics":    gin.WrapF(cfg.Metrics.serve),
 		"/":           a.home,
 	} { // probes send HEAD; net/http omits the body
 		r.Match([]string{http.MethodGet, http.MethodHead}, path, read)
@@ -135,9 +133,9 @@ func (a *api) observe(c *gin.Context) {
 		_, _ = c.Writer.WriteString("\n") // so that a terminal shows its prompt on a new line
 	}
 	version := c.GetString("version")
-	a.Metrics.requests.WithLabelValues(version, strconv.Itoa(c.Writer.Status())).Inc()
+	a.Metrics.requests(version, c.Writer.Status()).Inc()
 	if resource := c.GetString("stale"); resource != "" {
-		a.Metrics.stale.WithLabelValues(version, resource).Inc()
+		a.Metrics.stale(version, resource).Inc()
 	}
 	failure, _ := c.Get("failure")
 	if err, failed := failure.(error); failed && a.Outages != nil {

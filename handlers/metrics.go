@@ -3,12 +3,12 @@ package handlers
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/VictoriaMetrics/metrics"
 
 	"locklab/lockstrategy"
 )
@@ -24,101 +24,102 @@ const (
 	outcomeUnconfirmed = "unconfirmed" // the server did not confirm the release
 )
 
-// Metrics holds the Prometheus metrics of one instance. Labels are versions, statuses, outcomes and resources only. Keys, orders and
+// Metrics holds the metrics of one instance for Prometheus. Labels are versions, statuses, outcomes and resources only. Keys, orders and
 // drivers are not labels, because their number has no bound.
-type Metrics struct {
-	registry *prometheus.Registry
-	requests *prometheus.CounterVec
-	wait     *prometheus.HistogramVec
-	hold     *prometheus.HistogramVec
-	leases   *prometheus.CounterVec
-	stale    *prometheus.CounterVec
+type Metrics struct{ set *metrics.Set }
+
+// seconds are the buckets of a histogram: 0.1 ms to 52 s.
+var seconds = metrics.ExponentialBuckets(0.0001, 2, 20)
+
+// NewMetrics returns metrics with a set of their own.
+func NewMetrics() *Metrics {
+	metrics.ExposeMetadata(true) // the types
+	return &Metrics{metrics.NewSet()}
 }
 
-// NewMetrics returns metrics with a registry of their own.
-func NewMetrics() *Metrics {
-	seconds := prometheus.ExponentialBuckets(0.0001, 2, 20) // 0.1 ms to 52 s
-	m := &Metrics{
-		registry: prometheus.NewRegistry(),
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "locklab_requests_total", Help: "Requests answered, by version (empty: no version) and HTTP status.",
-		}, []string{"version", "status"}),
-		wait: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "locklab_lock_wait_seconds", Help: "Time from the request for a lock to its grant or refusal.", Buckets: seconds,
-		}, []string{"version"}),
-		hold: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "locklab_lock_hold_seconds", Help: "Time from the grant of a lock to its release.", Buckets: seconds,
-		}, []string{"version"}),
-		leases: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "locklab_leases_total",
-			Help: "Leases by outcome. Requested: acquired, timed_out, taken, cancelled, unavailable. " +
-				"Acquired: lost before release, or release unconfirmed.",
-		}, []string{"version", "outcome"}),
-		stale: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "locklab_stale_writes_refused_total",
-			Help: "Writes that a resource refused because another holder had read since.",
-		}, []string{"version", "resource"}),
-	}
-	m.registry.MustRegister(m.requests, m.wait, m.hold, m.leases, m.stale,
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	return m
+// serve writes all series, and those of the Go runtime and the process.
+func (m *Metrics) serve(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	m.set.WritePrometheus(w)
+	metrics.WriteProcessMetrics(w)
+}
+
+// requests counts the requests that were answered, by version (empty: no version) and HTTP status.
+func (m *Metrics) requests(version string, status int) *metrics.Counter {
+	return m.counter("requests", version, "status", strconv.Itoa(status))
+}
+
+// leases counts leases by outcome. Requested: acquired, timed_out, taken, cancelled, unavailable. Acquired: lost before release, or release
+// unconfirmed.
+func (m *Metrics) leases(version, outcome string) *metrics.Counter {
+	return m.counter("leases", version, "outcome", outcome)
+}
+
+// stale counts the writes that a resource refused because another holder had read since.
+func (m *Metrics) stale(version, resource string) *metrics.Counter {
+	return m.counter("stale_writes_refused", version, "resource", resource)
+}
+
+func (m *Metrics) counter(name, version, label, value string) *metrics.Counter {
+	return m.set.GetOrCreateCounter(fmt.Sprintf(`locklab_%s_total{%s=%q,version=%q}`, name, label, value, version))
+}
+
+func (m *Metrics) histogram(name, version string) *metrics.PrometheusHistogram {
+	return m.set.GetOrCreatePrometheusHistogramExt(fmt.Sprintf(`locklab_lock_%s_seconds{version=%q}`, name, version), seconds)
 }
 
 // startAtZero adds the counters of a version's usual answers. Prometheus computes an increase between two values of a series: of one that
 // begins with the first burst, it would not see that burst.
 func (m *Metrics) startAtZero(version string) {
 	for _, status := range []int{http.StatusOK, http.StatusConflict, http.StatusLocked, http.StatusServiceUnavailable} {
-		m.requests.WithLabelValues(version, strconv.Itoa(status))
+		m.requests(version, status)
 	}
 }
 
 // LockObserver returns the observer of a version's lock. All its series start at zero.
 func (m *Metrics) LockObserver(version string) *LockMetrics {
-	m.wait.WithLabelValues(version)
-	m.hold.WithLabelValues(version)
 	for _, outcome := range []string{
 		outcomeAcquired, outcomeTimedOut, outcomeTaken, outcomeCancelled, outcomeUnavailable, outcomeLost, outcomeUnconfirmed,
 	} {
-		m.leases.WithLabelValues(version, outcome)
+		m.leases(version, outcome)
 	}
 	for _, row := range errorTable {
 		if row.stale != "" {
-			m.stale.WithLabelValues(version, row.stale)
+			m.stale(version, row.stale)
 		}
 	}
-	return &LockMetrics{m, version}
+	return &LockMetrics{m, version, m.histogram("wait", version), m.histogram("hold", version)}
 }
 
 // AddQueue adds a metric for the length of a version's queue in this process.
 func (m *Metrics) AddQueue(version string, waiting func() int) {
-	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "locklab_gate_waiting", Help: "Requests waiting in the queue of this process.",
-		ConstLabels: prometheus.Labels{"version": version},
-	}, func() float64 { return float64(waiting()) }))
+	m.set.NewGauge(fmt.Sprintf("locklab_gate_waiting{version=%q}", version), func() float64 { return float64(waiting()) })
 }
 
 // LockMetrics observes the lock of one version.
 type LockMetrics struct {
 	metrics *Metrics
 	version string
+	wait    *metrics.PrometheusHistogram // from the request for the lock to its grant or refusal
+	hold    *metrics.PrometheusHistogram // from the grant to the release
 }
 
 var _ lockstrategy.Observer = (*LockMetrics)(nil)
 
 // Asked implements [lockstrategy.Observer].
 func (l *LockMetrics) Asked(waited time.Duration, err error) {
-	l.metrics.wait.WithLabelValues(l.version).Observe(waited.Seconds())
-	l.metrics.leases.WithLabelValues(l.version, acquireOutcome(err)).Inc()
+	l.wait.Update(waited.Seconds())
+	l.metrics.leases(l.version, acquireOutcome(err)).Inc()
 }
 
 // Released implements [lockstrategy.Observer].
 func (l *LockMetrics) Released(held time.Duration, err error) {
-	l.metrics.hold.WithLabelValues(l.version).Observe(held.Seconds())
+	l.hold.Update(held.Seconds())
 	switch {
 	case errors.Is(err, lockstrategy.ErrLost):
-		l.metrics.leases.WithLabelValues(l.version, outcomeLost).Inc()
+		l.metrics.leases(l.version, outcomeLost).Inc()
 	case err != nil:
-		l.metrics.leases.WithLabelValues(l.version, outcomeUnconfirmed).Inc()
+		l.metrics.leases(l.version, outcomeUnconfirmed).Inc()
 	}
 }
 

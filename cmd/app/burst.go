@@ -180,7 +180,7 @@ func (c *burstCommand) sender() (burst.Sender, error) {
 func (c *burstCommand) settings(ctx context.Context) (target burst.Target, plan burst.Plan, err error) {
 	lab, err := settingsOf(ctx, c.Dir)
 	if err != nil && c.URL == "" {
-		return target, plan, usageErrorf("%w; or give the URL", err)
+		return target, plan, loadError(fmt.Errorf("%w; or give the URL", err))
 	}
 	target = burst.Target{AdminToken: cmp.Or(c.AdminToken, lab.AdminToken), ByChance: c.ByChance}
 	if target.URL, err = baseURL("the URL", cmp.Or(c.URL, lab.URL)); err != nil {
@@ -247,7 +247,8 @@ func settingsOf(ctx context.Context, dir string) (labSettings, error) {
 	if _, none := compose.Topologies(dir); none == nil {
 		var project *compose.Project
 		if project, err = compose.Load(ctx, dir, ""); err == nil {
-			address, value = project.Published("nginx"), project.Variable
+			address = project.Published("nginx")
+			value = func(name string) string { return project.Environment("k6", name) }
 		}
 	}
 	target := burst.Target{URL: "http://" + address, AdminToken: value("ADMIN_TOKEN")}

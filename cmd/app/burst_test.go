@@ -12,6 +12,7 @@ import (
 
 	"locklab/lab/burst"
 	"locklab/lab/testenv"
+	"locklab/lab/testenv/composefiles"
 )
 
 // runBurst runs app burst. It repeats an inconclusive run, up to five times.
@@ -173,6 +174,7 @@ func TestDefaultVersionsOfABurst(t *testing.T) {
 // copyLab copies what compose reads of this checkout.
 func copyLab(t *testing.T) (dir string) {
 	t.Helper()
+	composefiles.Docker(t)
 	dir = t.TempDir()
 	if err := os.CopyFS(filepath.Join(dir, "deploy"), os.DirFS("../../deploy")); err != nil {
 		t.Fatal(err)

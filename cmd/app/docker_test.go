@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"locklab/lab/servers/compose"
 	"locklab/lab/testenv"
+	"locklab/lab/testenv/composefiles"
 )
 
 // fakeDocker is a docker script that comes first on the PATH. The tests must never reach the real docker, because a lab may be up on this
@@ -37,6 +37,7 @@ func (d fakeDocker) start(t *testing.T) *fakeDocker {
 	dir := t.TempDir()
 	d.t, d.calls = t, filepath.Join(dir, "calls")
 	script := fmt.Sprintf(`#!/bin/sh
+%s
 printf '%%s\n' "TOPOLOGY=$TOPOLOGY APP_VERSION=$APP_VERSION docker $*" >>%s
 case "$*" in
 %s
@@ -54,7 +55,7 @@ END
 "logs "*) echo 'nginx: [emerg] host not found' >&2 ;;
 *) echo "the fake docker does not know: $*" >&2; exit 9 ;;
 esac
-`, d.calls, d.first, shellQuote(neededImages(t)), shellQuote("locklab|locklab-all-1|"+cmp.Or(d.ports, "127.0.0.1:1-65535->1-65535/tcp")),
+`, composefiles.Config(), d.calls, d.first, shellQuote(neededImages(t)), shellQuote("locklab|locklab-all-1|"+cmp.Or(d.ports, "127.0.0.1:1-65535->1-65535/tcp")),
 		d.ps, cmp.Or(d.up, "echo Started"), d.over)
 	if err := os.WriteFile(filepath.Join(dir, "docker"), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
@@ -64,14 +65,14 @@ esac
 }
 
 // projects are the topologies that loadedProject has loaded, which takes long.
-var projects = map[string]*compose.Project{}
+var projects = map[string]*composefiles.Project{}
 
 // loadedProject returns a topology of this checkout, with the defaults.
-func loadedProject(t *testing.T, topology string) *compose.Project {
+func loadedProject(t *testing.T, topology string) *composefiles.Project {
 	t.Helper()
 	if projects[topology] == nil {
 		testenv.WithoutShell(t, composeDir)
-		project, err := compose.Load(t.Context(), composeDir, topology)
+		project, err := composefiles.Load(t.Context(), composeDir, topology)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,8 +85,9 @@ func loadedProject(t *testing.T, topology string) *compose.Project {
 func neededImages(t *testing.T) string {
 	t.Helper()
 	var images []string
-	for _, service := range loadedProject(t, "single").Files.Services {
-		if compose.Starts(service) {
+	p := loadedProject(t, "single")
+	for name, service := range p.Files.Services {
+		if p.Starts(name) {
 			images = append(images, service.Image)
 		}
 	}
@@ -108,7 +110,8 @@ func (d *fakeDocker) callsWith(words string) []string {
 func psOutput(t *testing.T, topology, nginx string) string {
 	t.Helper()
 	var lines []string
-	for name, service := range loadedProject(t, topology).Files.Services {
+	p := loadedProject(t, topology)
+	for name := range p.Files.Services {
 		line := map[string]any{"Name": "locklab-" + name + "-1", "Service": name, "State": "running", "Health": "healthy", "ExitCode": 0}
 		if name == "nginx" && nginx != "running" {
 			line["State"], line["Health"], line["ExitCode"] = nginx, "", 1
@@ -117,7 +120,7 @@ func psOutput(t *testing.T, topology, nginx string) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if compose.Starts(service) {
+		if p.Starts(name) {
 			lines = append(lines, string(text))
 		}
 	}

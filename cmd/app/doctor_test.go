@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"locklab/lab/doctor"
+	"locklab/lab/testenv/composefiles"
 )
 
 // composeDir contains docker-compose.yml.
@@ -18,6 +19,7 @@ func only(names ...string) string {
 }
 
 func TestDoctor(t *testing.T) {
+	composefiles.Docker(t)
 	got := app(t.Context(), "doctor", "--dir", composeDir, only("files"), "--json")
 	var result struct {
 		OK     bool

@@ -111,9 +111,9 @@ func requirePrograms(chosen []lab.Experiment) error {
 func (c *labRunCommand) checkContainers(ctx context.Context, std streams) (image string, err error) {
 	project, err := compose.Load(ctx, c.Dir, "")
 	if err != nil {
-		return "", usageErrorf("%w", err)
+		return "", loadError(err)
 	}
-	image = project.Variable("REDIS_IMAGE")
+	image = project.Files.Services["redis-single"].Image
 	needsImage := func(other string) bool { return other == image }
 	return image, checkDocker(ctx, std, c.Dir, project, needsImage, "docker", "compose", "images")
 }

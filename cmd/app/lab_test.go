@@ -74,7 +74,7 @@ func TestLabRunIsSaved(t *testing.T) {
 func TestLabRunWithoutDocker(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	got := app(t.Context(), "lab", "run", "F01", "--on", "docker", "--dir", "../..")
-	if got.code != exitUnavailable || !strings.Contains(got.err, "docker is not on the PATH: install Docker") ||
+	if got.code != exitUnavailable || !strings.Contains(got.err, "docker is not on the PATH: app doctor") ||
 		strings.Contains(got.err, "trial 1") {
 		t.Errorf("%d: %s", got.code, got.err)
 	}

@@ -83,7 +83,7 @@ func (c *labTopologiesCommand) preflight(ctx context.Context, std streams) error
 	for _, topology := range c.Topologies {
 		project, err := compose.Load(ctx, c.Dir, topology)
 		if err != nil {
-			return usageErrorf("--topologies: %w", err)
+			return loadError(err)
 		}
 		if err := checkDocker(ctx, std, c.Dir, project, project.Starts, append(c.Tools, labChecks...)...); err != nil {
 			return err

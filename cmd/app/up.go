@@ -36,7 +36,7 @@ type statusCommand struct{ checkout }
 func (c *upCommand) Run(ctx context.Context, std streams) error {
 	project, err := compose.Load(ctx, c.Dir, c.Topology)
 	if err != nil {
-		return usageErrorf("%w", err)
+		return loadError(err)
 	}
 	began, tell := time.Now(), progress.New(std.err)
 	tell.Say("checking this machine")
@@ -65,6 +65,14 @@ func (c *upCommand) Run(ctx context.Context, std streams) error {
 	}
 	fmt.Fprintf(std.out, "The lab is up over Redis %s (%.0f s).\n%s", project.Topology, time.Since(began).Seconds(), addresses(ctx, project))
 	return nil
+}
+
+// loadError returns the error of files that could not be read: unavailable without Docker, else the user's.
+func loadError(err error) error {
+	if errors.Is(err, compose.ErrNoDocker) {
+		return unavailable(err)
+	}
+	return usageErrorf("%w", err)
 }
 
 // Run removes the containers, the network, and all data.

@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
 
-	"locklab/lab/servers/compose"
+	"locklab/lab/testenv/composefiles"
 )
 
 // workload is what starts pods, or one pod of a StatefulSet of several.
@@ -185,13 +185,13 @@ var reference = regexp.MustCompile(`\$\([A-Z_]+\)`)
 // overlay is one kustomization of the lab, and the compose project that it must equal. No test changes them.
 type overlay struct {
 	pods    rendered
-	compose *compose.Project
+	compose *composefiles.Project
 }
 
 var loaded = map[string]overlay{}
 
 // overlays are the kustomizations of the lab, each with the compose project that it must equal.
-func overlays(t *testing.T, test func(t *testing.T, r rendered, p *compose.Project)) {
+func overlays(t *testing.T, test func(t *testing.T, r rendered, p *composefiles.Project)) {
 	t.Helper()
 	dirs, err := filepath.Glob("overlays/*")
 	if err != nil || len(dirs) != 5 {
@@ -204,7 +204,7 @@ func overlays(t *testing.T, test func(t *testing.T, r rendered, p *compose.Proje
 				topology, changed = "single", []string{"BACKENDS=1"}
 			}
 			if _, is := loaded[dir]; !is {
-				p, err := compose.Load(t.Context(), "../..", topology, changed...)
+				p, err := composefiles.Load(t.Context(), "../..", topology, changed...)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -217,14 +217,14 @@ func overlays(t *testing.T, test func(t *testing.T, r rendered, p *compose.Proje
 
 // Whatever of compose runs in pods has the same image, the same variables and the same memory, and each service of compose has a pod.
 func TestPodsAreAsInCompose(t *testing.T) {
-	overlays(t, func(t *testing.T, r rendered, p *compose.Project) {
+	overlays(t, func(t *testing.T, r rendered, p *composefiles.Project) {
 		compared := map[string]bool{}
 		for _, w := range r.workloads {
 			compare(t, r, p, w)
 			compared[w.name] = true
 		}
-		for name, service := range p.Files.Services {
-			if compose.Starts(service) && !compared[name] && name != "welcome" { // `kubectl apply` has no last line
+		for name := range p.Files.Services {
+			if p.Starts(name) && !compared[name] && name != "welcome" { // `kubectl apply` has no last line
 				t.Errorf("%s of compose has no pod", name)
 			}
 		}
@@ -232,7 +232,7 @@ func TestPodsAreAsInCompose(t *testing.T) {
 }
 
 func TestLoadToolsAreAsInCompose(t *testing.T) {
-	p, err := compose.Load(t.Context(), "../..", "single", "BACKENDS=0")
+	p, err := composefiles.Load(t.Context(), "../..", "single", "BACKENDS=0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -279,7 +279,7 @@ var differs = map[string]string{
 
 const noProxy = "only Docker's client gives a container its own proxy"
 
-func compare(t *testing.T, r rendered, p *compose.Project, w workload) {
+func compare(t *testing.T, r rendered, p *composefiles.Project, w workload) {
 	t.Helper()
 	service, found := p.Files.Services[w.name]
 	if !found {
@@ -320,7 +320,7 @@ var added = map[string]bool{
 }
 
 // named replaces the fixed addresses of containers by the names of their services.
-func named(p *compose.Project, value string) string {
+func named(p *composefiles.Project, value string) string {
 	for name, service := range p.Files.Services {
 		if network := service.Networks["lab"]; network != nil && network.Ipv4Address != "" {
 			value = regexp.MustCompile(regexp.QuoteMeta(network.Ipv4Address)+`\b`).ReplaceAllString(value, name)
@@ -332,7 +332,7 @@ func named(p *compose.Project, value string) string {
 // Each address that a pod is told is a Service with that port, and the Service has a pod behind it.
 func TestAddressesAreServices(t *testing.T) {
 	address := regexp.MustCompile(`[a-z0-9-]+:\d{4,5}\b`)
-	overlays(t, func(t *testing.T, r rendered, _ *compose.Project) {
+	overlays(t, func(t *testing.T, r rendered, _ *composefiles.Project) {
 		backends := slices.ContainsFunc(r.workloads, func(w workload) bool { return w.name == "etcd" })
 		for _, w := range r.workloads {
 			for name, value := range r.environment(t, w) {
@@ -373,7 +373,7 @@ func selects(selector map[string]string, w workload) bool {
 }
 
 func TestPodsHaveNoMoreThanTheyNeed(t *testing.T) {
-	overlays(t, func(t *testing.T, r rendered, _ *compose.Project) {
+	overlays(t, func(t *testing.T, r rendered, _ *composefiles.Project) {
 		for _, w := range r.workloads {
 			hardened(t, w)
 			if w.container.ReadinessProbe == nil && w.name != "page" { // as in compose: it waits for nobody, and nobody waits for it
@@ -410,7 +410,7 @@ func hardened(t *testing.T, w workload) {
 
 // A script or a configuration lies in the repository once: pods get the file that compose mounts.
 func TestFilesAreThoseOfCompose(t *testing.T) {
-	overlays(t, func(t *testing.T, r rendered, p *compose.Project) {
+	overlays(t, func(t *testing.T, r rendered, p *composefiles.Project) {
 		mounted := files(t, p)
 		for _, c := range r.configs {
 			for name, text := range c.Data {
@@ -425,7 +425,7 @@ func TestFilesAreThoseOfCompose(t *testing.T) {
 // A script that a command or a probe names lies in the ConfigMap that is mounted there.
 func TestScriptsAreMounted(t *testing.T) {
 	script := regexp.MustCompile(`^/(lab|pods)/(\S+)$`)
-	overlays(t, func(t *testing.T, r rendered, _ *compose.Project) {
+	overlays(t, func(t *testing.T, r rendered, _ *composefiles.Project) {
 		named := 0
 		for _, w := range r.workloads {
 			words := slices.Concat(w.container.Command, w.container.Args)
@@ -462,7 +462,7 @@ func configOf(w workload, volume string) string {
 	return ""
 }
 
-func files(t *testing.T, p *compose.Project) (all [][]byte) {
+func files(t *testing.T, p *composefiles.Project) (all [][]byte) {
 	t.Helper()
 	for _, service := range p.Files.Services {
 		for _, volume := range service.Volumes {

@@ -134,7 +134,7 @@ func Run(ctx context.Context, cfg Config) (result *Result, err error) {
 		if err != nil {
 			return nil, err
 		}
-		result.Lease = project.Variable("LEASE")
+		result.Lease = project.Environment("app-1", "LAB_LEASE")
 		last = compose.Docker{Project: project}
 		topology, err := cfg.try(ctx, last)
 		if err != nil {
@@ -160,7 +160,7 @@ func (cfg *Config) try(ctx context.Context, docker compose.Docker) (Topology, er
 		return t, fmt.Errorf("%w: %s", err, strings.Join(why, "; "))
 	}
 	t.Ready = time.Since(began)
-	target := burst.Target{URL: "http://" + docker.Published("nginx"), AdminToken: docker.Variable("ADMIN_TOKEN")}
+	target := burst.Target{URL: "http://" + docker.Published("nginx"), AdminToken: docker.Environment("app-1", "LAB_ADMIN_TOKEN")}
 	health, err := target.Health(ctx)
 	if err != nil {
 		return t, err

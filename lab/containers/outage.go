@@ -53,7 +53,7 @@ func outage(ctx context.Context, docker compose.Docker, target burst.Target, use
 // master is the service whose Redis is a master and has the counter.
 func master(ctx context.Context, docker compose.Docker) (string, error) {
 	services := slices.DeleteFunc(slices.Collect(maps.Keys(docker.Files.Services["redis-ready"].DependsOn)), func(service string) bool {
-		return !compose.Starts(docker.Files.Services[service]) // it is of another topology
+		return !docker.Files.Services[service].Starts() // it is of another topology
 	})
 	return Master(services, func(service string) (string, error) {
 		container, err := docker.Container(ctx, service)

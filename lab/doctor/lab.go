@@ -51,7 +51,7 @@ func (lab *Lab) Add(project *compose.Project) {
 		}
 	}
 	for _, service := range project.Files.Services {
-		if service.GetScale() > 0 && !slices.Contains(lab.Images, service.Image) {
+		if !service.Off() && !slices.Contains(lab.Images, service.Image) {
 			lab.Images = append(lab.Images, service.Image)
 		}
 	}

@@ -7,11 +7,13 @@ import (
 
 	"locklab/lab/doctor"
 	"locklab/lab/testenv"
+	"locklab/lab/testenv/composefiles"
 )
 
 func TestReadLabHasEveryTopology(t *testing.T) {
 	const dir = "../.."
 	testenv.WithoutShell(t, dir)
+	composefiles.Docker(t)
 	t.Setenv("BACKENDS", "0")
 	t.Setenv("LAB_NET", "198.51.100")
 	lab := doctor.ReadLab(t.Context(), dir)

@@ -28,10 +28,10 @@ func (s *Stack) startContainers(ctx context.Context, t *Topology) error {
 	if err != nil {
 		return err
 	}
-	t.Password = docker.Variable("REDIS_PASSWORD")
+	t.Password = docker.Environment("app-1", "LAB_REDIS_PASSWORD")
 	t.Map = []string{docker.HostAddrMap()}
 	for _, service := range slices.Sorted(maps.Keys(docker.Files.Services[readyService].DependsOn)) {
-		if !compose.Starts(docker.Files.Services[service]) { // of another topology
+		if !docker.Files.Services[service].Starts() { // of another topology
 			continue
 		}
 		c, err := docker.Container(ctx, service)

@@ -404,7 +404,6 @@ func TestLocal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer second.Close()
 	reads(t, second, 1)
 	put(t, l.db, "two")
 	reads(t, second, 1)
@@ -415,7 +414,6 @@ func TestLocal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer brief.Close()
 	reads(t, brief, 3)
 	before := l.db.Loads()
 	testenv.Eventually(t, "the item expires", func() bool { _, err := brief.Get(t.Context(), id); return err == nil && l.db.Loads() > before })

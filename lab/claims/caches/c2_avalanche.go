@@ -42,7 +42,6 @@ func twoLevels(x *services.Cache, cfg cache.Config, second bool) cache.Reader {
 	}
 	local, err := cache.NewLocal(aside, 1000, services.CacheTTL)
 	x.Must(err)
-	x.Cleanup(local.Close)
 	return local
 }
 

@@ -51,8 +51,8 @@ const watchPool = 20
 
 // watchInstance is one of two processes that count views, with connections of its own.
 type watchInstance struct {
-	*redis.Client
-	name string
+	client *redis.Client // not embedded: docs/decisions/0025
+	name   string
 }
 
 func startWatchInstances(x *clients.Redis) (both [2]*watchInstance) {
@@ -60,8 +60,8 @@ func startWatchInstances(x *clients.Redis) (both [2]*watchInstance) {
 		o := clients.OneAttempt(x.Node.Addr)
 		o.PoolSize, o.PoolTimeout, o.ReadTimeout = watchPool, x.Scaled(time.Minute), x.Scaled(10*time.Second)
 		both[i] = &watchInstance{redis.NewClient(o), fmt.Sprintf("instance-%d", i+1)}
-		x.Cleanup(both[i].Close)
-		x.Tap(both[i].Client)
+		x.Cleanup(both[i].client.Close)
+		x.Tap(both[i].client)
 	}
 	return both
 }
@@ -70,12 +70,12 @@ func startWatchInstances(x *clients.Redis) (both [2]*watchInstance) {
 type countView func(ctx context.Context, i *watchInstance) (written int64, err error)
 
 func byINCR(ctx context.Context, i *watchInstance) (int64, error) {
-	return i.Incr(ctx, pview.Key).Result()
+	return i.client.Incr(ctx, pview.Key).Result()
 }
 
 // byWatch is the loop's body of Redis's manual: EXEC does nothing if the counter was written after WATCH.
 func byWatch(ctx context.Context, i *watchInstance) (written int64, err error) {
-	err = i.Watch(ctx, func(tx *redis.Tx) error {
+	err = i.client.Watch(ctx, func(tx *redis.Tx) error {
 		if written, err = nextView(ctx, tx); err != nil {
 			return err
 		}
@@ -86,11 +86,11 @@ func byWatch(ctx context.Context, i *watchInstance) (written int64, err error) {
 
 // byExecAlone has the commands of byWatch but WATCH.
 func byExecAlone(ctx context.Context, i *watchInstance) (int64, error) {
-	written, err := nextView(ctx, i)
+	written, err := nextView(ctx, i.client)
 	if err != nil {
 		return 0, err
 	}
-	return written, setView(ctx, i.TxPipelined, written)
+	return written, setView(ctx, i.client.TxPipelined, written)
 }
 
 func nextView(ctx context.Context, from redis.Cmdable) (int64, error) {
@@ -200,7 +200,7 @@ func recordCounter(ctx context.Context, x *clients.Redis) {
 type heldUp func(ctx context.Context, i *watchInstance, meanwhile func(read int64)) (written int64, err error)
 
 func watchThenGet(ctx context.Context, i *watchInstance, meanwhile func(int64)) (written int64, err error) {
-	err = i.Watch(ctx, func(tx *redis.Tx) error {
+	err = i.client.Watch(ctx, func(tx *redis.Tx) error {
 		if written, err = nextView(ctx, tx); err != nil {
 			return err
 		}
@@ -211,22 +211,22 @@ func watchThenGet(ctx context.Context, i *watchInstance, meanwhile func(int64)) 
 }
 
 func getThenWatch(ctx context.Context, i *watchInstance, meanwhile func(int64)) (written int64, err error) {
-	if written, err = nextView(ctx, i); err != nil {
+	if written, err = nextView(ctx, i.client); err != nil {
 		return 0, err
 	}
 	meanwhile(written - 1)
-	err = i.Watch(ctx, func(tx *redis.Tx) error { return setView(ctx, tx.TxPipelined, written) }, pview.Key)
+	err = i.client.Watch(ctx, func(tx *redis.Tx) error { return setView(ctx, tx.TxPipelined, written) }, pview.Key)
 	return unlessRefused(written, err)
 }
 
 // watchElsewhere sends MULTI, SET and EXEC to the pool, which has no reason to take the connection that watches.
 func watchElsewhere(ctx context.Context, i *watchInstance, meanwhile func(int64)) (written int64, err error) {
-	err = i.Watch(ctx, func(tx *redis.Tx) error {
+	err = i.client.Watch(ctx, func(tx *redis.Tx) error {
 		if written, err = nextView(ctx, tx); err != nil {
 			return err
 		}
 		meanwhile(written - 1)
-		return setView(ctx, i.TxPipelined, written)
+		return setView(ctx, i.client.TxPipelined, written)
 	}, pview.Key)
 	return unlessRefused(written, err)
 }

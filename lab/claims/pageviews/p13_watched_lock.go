@@ -26,7 +26,7 @@ type watchedLock struct {
 }
 
 func (l watchedLock) tryLock(ctx context.Context) (granted bool, err error) {
-	err = l.Watch(ctx, func(tx *redis.Tx) error {
+	err = l.client.Watch(ctx, func(tx *redis.Tx) error {
 		switch err := tx.Get(ctx, pview.LockKey).Err(); {
 		case err == nil:
 			return redis.TxFailedErr // another client has it
@@ -44,7 +44,7 @@ func (l watchedLock) tryLock(ctx context.Context) (granted bool, err error) {
 
 // unlock deletes the key if it is the owner's.
 func (l watchedLock) unlock(ctx context.Context) error {
-	return l.Watch(ctx, func(tx *redis.Tx) error {
+	return l.client.Watch(ctx, func(tx *redis.Tx) error {
 		owner, err := tx.Get(ctx, pview.LockKey).Result()
 		if err != nil || owner != l.owner {
 			return errors.Join(fmt.Errorf("%q holds the lock, and not %s", owner, l.owner), err)
@@ -71,10 +71,10 @@ func viewsUnderWatchedLock(ctx context.Context, x *clients.Redis) {
 			x.Must(err)
 		}
 		record(history.Grant, pview.LockKey, 0)
-		written, err := nextView(ctx, l)
+		written, err := nextView(ctx, l.client)
 		x.Must(err)
 		record(history.Read, pview.Key, written-1)
-		x.Must(l.Set(ctx, pview.Key, written, 0).Err())
+		x.Must(l.client.Set(ctx, pview.Key, written, 0).Err())
 		record(history.Write, pview.Key, written)
 		record(history.Release, pview.LockKey, 0)
 		x.Must(l.unlock(ctx))

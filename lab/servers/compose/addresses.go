@@ -10,7 +10,7 @@ import (
 func (p *Project) Addresses() (lines [][2]string) {
 	nginx := "http://" + p.Published("nginx")
 	lines = append(lines, [2]string{"nginx", nginx})
-	if Starts(p.Files.Services["page"]) {
+	if p.Files.Services["page"].Starts() {
 		lines = append(lines, [2]string{"live page", nginx + "/ui/"})
 	}
 	for _, service := range []string{"app-1", "app-2"} {

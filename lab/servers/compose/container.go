@@ -62,7 +62,7 @@ func (c Container) LastLine(ctx context.Context) string { return c.docker.lastLi
 
 // Address is the container's address on the project's network, as the files say.
 func (c Container) Address() string {
-	return c.docker.Files.Services[c.Service].Networks[network].Ipv4Address
+	return c.docker.Files.Services[c.Service].Networks[network].Address
 }
 
 // network is the name of the project's network in Docker.

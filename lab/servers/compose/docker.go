@@ -19,6 +19,9 @@ const (
 	killDelay    = 2 * time.Second  // from the end of a context, when docker is interrupted, to its kill
 )
 
+// ErrNoDocker is the error of a machine that lacks Docker or its plugin compose.
+var ErrNoDocker = errors.New("app doctor says what a workshop needs")
+
 // Docker runs `docker compose` for a project. Unless Progress is nil, it gets the output of each command that changes something.
 type Docker struct {
 	*Project
@@ -102,7 +105,10 @@ func (d Docker) output(ctx context.Context, args ...string) (string, error) {
 func (d Docker) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "docker", args...)
 	cmd.Dir = d.dir
-	cmd.Env = slices.Concat(os.Environ(), []string{"COMPOSE_ENV_FILES=", variable + "=" + d.Topology}, d.changed, d.Env)
+	cmd.Env = slices.Concat(os.Environ(), []string{"COMPOSE_ENV_FILES="}, d.changed, d.Env)
+	if d.Topology != "" {
+		cmd.Env = append(cmd.Env, variable+"="+d.Topology)
+	}
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = killDelay
 	return cmd
@@ -114,7 +120,10 @@ func explain(err error, args []string, output string) error {
 		return nil
 	}
 	if errors.Is(err, exec.ErrNotFound) {
-		return errors.New("docker is not on the PATH: app doctor says what a workshop needs")
+		return fmt.Errorf("docker is not on the PATH: %w", ErrNoDocker)
+	}
+	if strings.Contains(output, "docker --help") { // of a client that does not know the command
+		return fmt.Errorf("docker has no plugin compose: %w", ErrNoDocker)
 	}
 	lines := strings.Split(cmp.Or(strings.TrimSpace(output), "no output"), "\n")
 	words := slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return strings.HasPrefix(arg, "-") })

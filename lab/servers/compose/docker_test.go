@@ -16,6 +16,7 @@ import (
 
 	"locklab/lab/servers/compose"
 	"locklab/lab/testenv"
+	"locklab/lab/testenv/composefiles"
 )
 
 // fakeDocker puts a script named docker before everything on the PATH. It returns the file to which
@@ -24,7 +25,7 @@ func fakeDocker(t *testing.T, script string) (calls string) {
 	t.Helper()
 	dir := t.TempDir()
 	calls = filepath.Join(dir, "calls")
-	text := fmt.Sprintf("#!/bin/sh\nprintf '%%s\\n' \"$TOPOLOGY $SAID $(pwd -P) $*\" >>'%s'\n%s\n", calls, script)
+	text := fmt.Sprintf("#!/bin/sh\n%s\nprintf '%%s\\n' \"$TOPOLOGY $SAID $(pwd -P) $*\" >>'%s'\n%s\n", composefiles.Config(), calls, script)
 	if err := os.WriteFile(filepath.Join(dir, "docker"), []byte(text), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -68,8 +69,8 @@ func TestDockerIsToldTheTopologyOfTheProjectInItsDirectory(t *testing.T) {
 }
 
 func TestAContainerIsKnownBeforeItIsBroken(t *testing.T) {
-	calls := fakeDocker(t, "echo "+quote(lines(healthy("web", "redis-single")...)))
 	docker := compose.Docker{Project: load(t, small(t, ""), "")}
+	calls := fakeDocker(t, "echo "+quote(lines(healthy("web", "redis-single")...)))
 	c, err := docker.Container(t.Context(), "redis-single")
 	if err != nil || len(called(t, calls)) != 1 {
 		t.Fatalf("%v, %q; want one question", err, called(t, calls))
@@ -121,6 +122,8 @@ func TestWhatDockerSaysIsShownAndItsLastLineIsTheError(t *testing.T) {
 		t.Errorf("what docker said was not shown: %q", shown)
 	}
 	wantError(t, docker.Claim(t.Context()), "docker compose ps: no space left on device: exit status 17")
+	fakeDocker(t, `echo "Run 'docker --help' for more information" >&2; exit 1`)
+	wantError(t, docker.Up(t.Context()), "docker has no plugin compose: app doctor")
 	t.Setenv("PATH", t.TempDir())
 	wantError(t, docker.Up(t.Context()), "docker is not on the PATH: app doctor")
 }

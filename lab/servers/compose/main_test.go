@@ -8,6 +8,7 @@ import (
 
 	"locklab/lab/servers/compose"
 	"locklab/lab/testenv"
+	"locklab/lab/testenv/composefiles"
 )
 
 func TestMain(m *testing.M) { testenv.Main(m) }
@@ -19,6 +20,7 @@ const lab = "../../.."
 func small(t *testing.T, env string) string {
 	t.Helper()
 	testenv.WithoutShell(t, lab)
+	composefiles.Docker(t)
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"deploy/defaults.env": "WEB_PORT=7002\nDATA_PORTS=700\nBACKENDS=0\n" + env,
@@ -35,6 +37,10 @@ services:
     image: etcd:3.4.23
     ports: ["127.0.0.1:7001:2379"]
     scale: ${BACKENDS:-0}
+  app-1:
+    image: locklab:dev
+    scale: 0
+    environment: {LAB_TOPOLOGY: "${TOPOLOGY:-single}", WEB_PORT: "${WEB_PORT}"}
   load:
     image: grafana/k6:1.8.1
     profiles: [load]

@@ -1,5 +1,4 @@
-// Package compose runs the lab in containers: it reads docker-compose.yml and calls `docker compose`
-// to start it, stop it and make it fail.
+// Package compose runs the lab in containers: `docker compose` says what is in docker-compose.yml, starts it, stops it and makes it fail.
 //
 // What is NOT guaranteed: that the running containers are as the files say. Both may have been changed since.
 package compose
@@ -7,6 +6,7 @@ package compose
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net"
 	"os"
@@ -14,29 +14,50 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/compose-spec/compose-go/v2/cli"
-	"github.com/compose-spec/compose-go/v2/types"
 )
 
 // Names in the files that the program depends on.
 const (
-	file     = "docker-compose.yml"
 	profile  = "load" // of the load tools, which do not belong to the running lab
 	variable = "TOPOLOGY"
 	network  = "lab" // the network of all services
 
-	defaults = "deploy/defaults.env" // settings of the checkout
-	own      = ".env"                // settings of the user, which take precedence; git ignores it
+	own = ".env" // settings of the user, which take precedence over deploy/defaults.env; git ignores it
 )
 
 // Project is the content of the compose files for one topology.
 type Project struct {
 	Topology string
-	Files    *types.Project // the services, also those of the profile "load"
+	Files    Files
 
 	dir     string
 	changed []string // NAME=value, instead of lines of the env files
+}
+
+// Files are what the lab needs of the output of docker compose config.
+type Files struct {
+	Name     string
+	Services map[string]Service // also those of the profile "load"
+	Networks map[string]struct {
+		Name string
+		Ipam struct{ Config []struct{ Subnet string } }
+	}
+}
+
+// Service is one service of the files.
+type Service struct {
+	Image       string
+	Scale       *int
+	Profiles    []string
+	Environment map[string]string
+	DependsOn   map[string]any `json:"depends_on"`
+	Ports       []struct {
+		HostIP    string `json:"host_ip"`
+		Published string
+	}
+	Networks map[string]struct {
+		Address string `json:"ipv4_address"`
+	}
 }
 
 // Port is a port that a service publishes on this machine.
@@ -60,41 +81,42 @@ func Topologies(dir string) ([]string, error) {
 	return found, nil
 }
 
-// Load reads the files in dir, with the settings and the variables of the environment. It does not need Docker. Without a topology
-// ("") it takes the one that these variables name. changed settings, each NAME=value, take precedence over the environment, the
-// environment over .env, and that over the defaults.
+// Load asks docker compose for the content of the files in dir. Without a topology ("") it is the one that the settings name. changed
+// settings, each NAME=value, take precedence over the environment, the environment over .env, and that over the defaults.
 func Load(ctx context.Context, dir, topology string, changed ...string) (*Project, error) {
 	known, err := Topologies(dir)
 	if err != nil {
 		return nil, err
 	}
-	chosen := slices.Clone(changed)
-	if topology != "" {
-		chosen = append(chosen, variable+"="+topology)
+	p := &Project{Topology: topology, dir: dir, changed: changed}
+	if topology == "" || slices.Contains(known, topology) {
+		if err := p.read(ctx); err != nil {
+			return nil, err
+		}
 	}
-	options, err := cli.NewProjectOptions([]string{filepath.Join(dir, file)}, cli.WithWorkingDirectory(dir), cli.WithEnv(chosen),
-		cli.WithOsEnv, cli.WithProfiles([]string{profile}),
-		cli.WithEnvFiles(), cli.WithDotEnv, // before the defaults, which may refer to what the user has set
-		cli.WithEnvFiles(filepath.Join(dir, defaults)), cli.WithDotEnv)
+	if !slices.Contains(known, p.Topology) {
+		return nil, fmt.Errorf("compose: there is no topology %q: %s is one of %s", p.Topology, variable, strings.Join(known, ", "))
+	}
+	return p, nil
+}
+
+func (p *Project) read(ctx context.Context) error {
+	out, err := Docker{Project: p}.output(ctx, "compose", "--profile="+profile, "config", "--format", "json")
 	if err != nil {
-		return nil, fmt.Errorf("compose: %w", err)
+		return err
 	}
-	topology = cmp.Or(options.Environment[variable], known[0])
-	if !slices.Contains(known, topology) {
-		return nil, fmt.Errorf("compose: there is no topology %q: %s is one of %s", topology, variable, strings.Join(known, ", "))
+	if err := json.Unmarshal([]byte(out), &p.Files); err != nil {
+		return fmt.Errorf("docker compose config: %w", err)
 	}
-	files, err := options.LoadProject(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("compose: %w", err)
-	}
-	return &Project{Topology: topology, Files: files, dir: dir, changed: changed}, nil
+	p.Topology = p.Environment("app-1", "LAB_TOPOLOGY")
+	return nil
 }
 
 // Ports returns the ports that are published on this machine, sorted by number. A service that the settings switch off publishes none.
 func (p *Project) Ports() []Port {
 	var all []Port
 	for name, service := range p.Files.Services {
-		if service.GetScale() == 0 {
+		if service.Off() {
 			continue
 		}
 		for _, port := range service.Ports {
@@ -131,17 +153,20 @@ func (p *Project) HostAddrMap() string {
 // Starts reports whether [Docker.Up] needs the image.
 func (p *Project) Starts(image string) bool {
 	for _, service := range p.Files.Services {
-		if service.Image == image && Starts(service) {
+		if service.Image == image && service.Starts() {
 			return true
 		}
 	}
 	return false
 }
 
-// Starts reports whether [Docker.Up] starts a service of a project: not the load tools, and not what the settings switch off.
-func Starts(service types.ServiceConfig) bool {
-	return !slices.Contains(service.Profiles, profile) && service.GetScale() > 0
+// Environment returns a variable of a service, or "".
+func (p *Project) Environment(service, name string) string {
+	return p.Files.Services[service].Environment[name]
 }
 
-// Variable returns the value of a setting, from the environment or the env files.
-func (p *Project) Variable(name string) string { return p.Files.Environment[name] }
+// Starts reports whether [Docker.Up] starts the service: not the load tools, and not what the settings switch off.
+func (s Service) Starts() bool { return !slices.Contains(s.Profiles, profile) && !s.Off() }
+
+// Off reports whether the settings switch the service off.
+func (s Service) Off() bool { return s.Scale != nil && *s.Scale == 0 }

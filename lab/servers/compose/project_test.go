@@ -6,6 +6,7 @@ import (
 
 	"locklab/lab/servers/compose"
 	"locklab/lab/testenv"
+	"locklab/lab/testenv/composefiles"
 )
 
 func TestTheArgumentGoesBeforeTheShellAndTheShellBeforeTheFile(t *testing.T) {
@@ -34,12 +35,12 @@ func TestTheArgumentGoesBeforeTheShellAndTheShellBeforeTheFile(t *testing.T) {
 				t.Setenv(name, value)
 			}
 			p := load(t, dir, c.argument)
-			if p.Topology != c.topology || p.Variable("WEB_PORT") != c.port || p.Published("web") != "127.0.0.1:"+c.port {
-				t.Errorf("topology %s, WEB_PORT %s, web at %s", p.Topology, p.Variable("WEB_PORT"), p.Published("web"))
+			if p.Topology != c.topology || p.Environment("app-1", "WEB_PORT") != c.port || p.Published("web") != "127.0.0.1:"+c.port {
+				t.Errorf("topology %s, WEB_PORT %s, web at %s", p.Topology, p.Environment("app-1", "WEB_PORT"), p.Published("web"))
 			}
 			node := map[string]string{"single": "redis-single", "cluster": "cluster-1"}[c.topology]
-			if _, there := p.Files.Services[node]; !there || len(p.Files.Services) != map[string]int{"single": 5, "cluster": 6}[c.topology] {
-				t.Errorf("the services are not those of %s: %v", c.topology, p.Files.ServiceNames())
+			if _, there := p.Files.Services[node]; !there || len(p.Files.Services) != map[string]int{"single": 6, "cluster": 7}[c.topology] {
+				t.Errorf("the services are not those of %s: %v", c.topology, p.Files.Services)
 			}
 		})
 	}
@@ -87,8 +88,9 @@ func TestTheOlderNameOfTheTopology(t *testing.T) {
 		"sentinel": {"REDIS_TOPOLOGY=sentinel"}, "cluster": {"REDIS_TOPOLOGY=single", "TOPOLOGY=cluster"},
 	} {
 		testenv.WithoutShell(t, lab)
+		composefiles.Docker(t)
 		p, err := compose.Load(t.Context(), lab, "", settings...)
-		if err != nil || p.Topology != want || *p.Files.Services["app-1"].Environment["LAB_TOPOLOGY"] != want {
+		if err != nil || p.Topology != want || p.Environment("app-1", "LAB_TOPOLOGY") != want {
 			t.Errorf("%v: the topology is %v, %v; want %s", settings, p, err, want)
 		}
 	}

@@ -12,8 +12,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-
-	"github.com/compose-spec/compose-go/v2/types"
 )
 
 // container is a line of docker compose ps.
@@ -37,7 +35,7 @@ func (d Docker) Diagnosis(ctx context.Context) (lines []string, err error) {
 	for _, name := range slices.Sorted(maps.Keys(d.Files.Services)) {
 		c, found := containers[name]
 		switch {
-		case !Starts(d.Files.Services[name]) || c.ready():
+		case !d.Files.Services[name].Starts() || c.ready():
 		case !found:
 			lines = append(lines, name+" is missing: it has no container")
 		default:
@@ -159,7 +157,11 @@ func Running(ctx context.Context, dir string) (*Project, error) {
 		return nil, err
 	}
 	instance := docker.inspect(ctx, cmp.Or(containers["app-1"].Name, containers["app-2"].Name))
-	told := types.NewMapping(instance.Config.Env)
+	told := map[string]string{}
+	for _, line := range instance.Config.Env {
+		name, value, _ := strings.Cut(line, "=")
+		told[name] = value
+	}
 	if told["LAB_TOPOLOGY"] == "" {
 		return project, nil
 	}

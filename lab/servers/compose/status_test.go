@@ -43,10 +43,10 @@ func healthy(services ...string) (all []container) {
 func TestTheLabThatRunsIsFound(t *testing.T) {
 	for _, c := range []struct {
 		services   []string
-		told, want string // topology, backends, instances; and whether Prometheus runs
+		told, want string // topology, backends, instances; then the topology, and whether etcd, app-12 and Prometheus run
 	}{
-		{[]string{"app-2", "prometheus"}, "cluster 1 12", "cluster 1 12 1"},
-		{[]string{"redis-1", "nginx"}, "- - -", "master-slave 0 2 0"}, // no instance: the settings
+		{[]string{"app-2", "prometheus"}, "cluster 1 12", "cluster true true true"},
+		{[]string{"redis-1", "nginx"}, "- - -", "master-slave false false false"}, // no instance: the settings
 		{nil, "- - -", ""},
 	} {
 		testenv.WithoutShell(t, lab)
@@ -61,7 +61,7 @@ esac`, told[0], told[1], told[2], quote(lines(healthy(c.services...)...))))
 		got := ""
 		if p != nil {
 			etcd, twelfth, prometheus := p.Files.Services["etcd"], p.Files.Services["app-12"], p.Files.Services["prometheus"]
-			got = fmt.Sprint(p.Topology, " ", etcd.GetScale(), " ", 2+10*twelfth.GetScale(), " ", prometheus.GetScale())
+			got = fmt.Sprint(p.Topology, " ", etcd.Starts(), " ", twelfth.Starts(), " ", prometheus.Starts())
 		}
 		if err != nil || got != c.want {
 			t.Errorf("of %v, told %q: %q, %v; want %q", c.services, c.told, got, err, c.want)
@@ -94,6 +94,7 @@ func TestAServiceThatIsNotReadySaysWhy(t *testing.T) {
 			"web is exited: it was killed because its memory limit was reached (out of memory)",
 		},
 	} {
+		project := load(t, small(t, ""), "")
 		// A container of docker compose run is no service, although it has a service's name; neither are those of another topology.
 		web := container{Name: "small-web-1", Service: "web", State: c.state, Health: c.health, ExitCode: 3}
 		ps := append(healthy("redis-single", "cluster-1", "load"), web,
@@ -108,7 +109,7 @@ esac`, quote(lines(ps...)), quote(c.inspect), quote(c.log)))
 		if c.why != "" {
 			want = append(want, c.why)
 		}
-		got, err := compose.Docker{Project: load(t, small(t, ""), "")}.Diagnosis(t.Context())
+		got, err := compose.Docker{Project: project}.Diagnosis(t.Context())
 		if err != nil || !slices.Equal(got, want) {
 			t.Errorf("%q, %v; want %q", got, err, want)
 		}

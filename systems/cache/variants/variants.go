@@ -172,7 +172,6 @@ func (s *Set) reading(context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.closers = append(s.closers, local.Close)
 	s.set("c2", local, cache.UpdateThenDelete{Database: s.db, Cache: both{spread, local}})
 	hot, err := s.aside("c3", cache.Config{Empty: s.brief()})
 	if err != nil {
