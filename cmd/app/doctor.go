@@ -10,18 +10,21 @@ import (
 )
 
 type doctorCommand struct {
-	Dir  string   `default:"." placeholder:"DIR" help:"Directory that contains docker-compose.yml."`
-	Skip []string `enum:"${checks}" placeholder:"NAME" help:"Checks to skip (default: none): ${enum}."`
-	JSON bool     `name:"json" help:"Print the results as JSON."`
+	Dir   string   `default:"." placeholder:"DIR" help:"Directory that contains docker-compose.yml."`
+	Class bool     `help:"Check only what a class in browsers needs (app lab serve --class): memory, redis-server, port 8070, and an address for phones. No Docker."`
+	Skip  []string `enum:"${checks}" placeholder:"NAME" help:"Checks to skip (default: none): ${enum}."`
+	JSON  bool     `name:"json" help:"Print the results as JSON."`
 }
 
 // Run checks whether this machine is ready for a workshop.
 func (c *doctorCommand) Run(ctx context.Context, std streams) error {
 	tell := progress.New(std.err)
 	tell.Say("checking this machine")
-	checks := slices.DeleteFunc(doctor.Checks(doctor.ReadLab(ctx, c.Dir)), func(check doctor.Check) bool {
-		return slices.Contains(c.Skip, check.Name)
-	})
+	checks := doctor.ClassChecks()
+	if !c.Class {
+		checks = doctor.Checks(doctor.ReadLab(ctx, c.Dir))
+	}
+	checks = slices.DeleteFunc(checks, func(check doctor.Check) bool { return slices.Contains(c.Skip, check.Name) })
 	results := doctor.Run(ctx, checks)
 	tell.Done()
 	if err := commandError(ctx, nil, "nothing was checked"); err != nil {

@@ -18,6 +18,7 @@ import (
 	"locklab/lab"
 	"locklab/lab/burst"
 	"locklab/lab/claims"
+	"locklab/lab/doctor"
 	"locklab/lab/live"
 	"locklab/lab/servers"
 	"locklab/versions"
@@ -163,13 +164,8 @@ func lanAddr(addr net.Addr) string {
 	if !ok || !tcp.IP.IsUnspecified() {
 		return addr.String()
 	}
-	addrs, _ := net.InterfaceAddrs()
-	for _, a := range addrs {
-		if ip, ok := a.(*net.IPNet); ok && ip.IP.IsGlobalUnicast() && ip.IP.To4() != nil {
-			return net.JoinHostPort(ip.IP.String(), strconv.Itoa(tcp.Port))
-		}
-	}
-	return net.JoinHostPort("127.0.0.1", strconv.Itoa(tcp.Port))
+	host := cmp.Or(slices.Concat(doctor.LANAddresses(), []string{"127.0.0.1"})...)
+	return net.JoinHostPort(host, strconv.Itoa(tcp.Port))
 }
 
 // startFunc starts or finds the instances that bursts go to: see [live.Config].

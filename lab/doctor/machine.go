@@ -82,9 +82,15 @@ func (m machine) subnet(ctx context.Context) []Result {
 
 // redis checks the program on the PATH. Without one, miniredis is Redis.
 func (m machine) redis(ctx context.Context) []Result {
+	return m.redisServer(ctx,
+		"not on the PATH: demo has miniredis, and only the topology single; lab run --all, --quick and --article need --embedded")
+}
+
+// redisServer checks redis-server. Without one, without says what is lost.
+func (m machine) redisServer(ctx context.Context, without string) []Result {
 	out, err := m.run(ctx, servers.RedisServer.Name, "--version")
 	if errors.Is(err, exec.ErrNotFound) {
-		return ok("not on the PATH: demo has miniredis, and only the topology single; lab run --all, --quick and --article need --embedded")
+		return ok(without)
 	} else if err != nil {
 		return problem(err.Error(), servers.RedisServer.Install())
 	}

@@ -258,6 +258,12 @@ func concludeBurst(results *burst.Results, about string) conclusion {
 	return o
 }
 
+// leftView is what a burst left.
+type leftView struct {
+	endedBurst
+	Asks bool // a class is asked how many versions lost views
+}
+
 // draw shows the cards, the history, and the table of the newest run. The question may be a new one, about the same plan.
 func (b *bursts) draw(q *quiz) {
 	b.describe(q)
@@ -268,7 +274,10 @@ func (b *bursts) draw(q *quiz) {
 	if q.ran != nil {
 		e := q.ran.result.(endedBurst)
 		about, guesses = e.About.Version, b.guesses(q.ran.question)
-		b.s.board.put(burstLeft, b.s.fragment("burst-left", e))
+		asks := b.s.viewQuestion(q.ran.question, viewer{}).Hidden()
+		b.s.board.put(burstLeft, b.s.fragment("burst-left", leftView{e, asks}))
+	} else {
+		b.s.board.put(burstLeft, "")
 	}
 	runs := slices.Clone(b.ended)
 	b.s.board.putMade(burstHistory, func() string {
@@ -378,7 +387,7 @@ func (s *Server) replayBurst(w http.ResponseWriter, r *http.Request) error {
 	s.mu.Unlock()
 	err := refuse(http.StatusConflict, errors.New("there was no burst yet; press “Run it”"))
 	if shown.longest() > 0 {
-		err = s.start(job{againPart(q.name), func(ctx context.Context) func() {
+		err = s.start(job{againPart(q.name), q.subject.link(), func(ctx context.Context) func() {
 			s.bursts.play(ctx, shown)
 			return func() {
 				s.board.put(againPart(q.name), "")

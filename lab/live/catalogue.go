@@ -5,7 +5,6 @@ import (
 	"html/template"
 	"net/http"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -22,11 +21,6 @@ var articles = []article{
 	{"A2", "Japanese: drivers grab an order"},
 	{"A3", "Chinese: Redis as lock and cache"},
 	{"A4", "Russian: page views"},
-}
-
-// articlesIn are those whose ids a text has.
-func articlesIn(text string) []article {
-	return slices.DeleteFunc(slices.Clone(articles), func(a article) bool { return !strings.Contains(text, a.ID) })
 }
 
 // group is a part of the list of experiments.

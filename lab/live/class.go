@@ -78,6 +78,12 @@ func (c *classroom) Typed() string { return strings.TrimPrefix(c.JoinURL, "http:
 func (c *classroom) Host() string { return strings.TrimSuffix(c.Typed(), c.Path()) }
 func (c *classroom) Path() string { return "/ui/join" }
 
+// Port is that of the address.
+func (c *classroom) Port() string {
+	_, port, _ := net.SplitHostPort(c.Host())
+	return cmp.Or(port, "8070")
+}
+
 // The cookies of a class. Browsers send those of a host to all of its ports, so their names have the port.
 const (
 	personCookie  = "locklab_participant_"

@@ -65,14 +65,7 @@ func (x *experiment) run(ctx context.Context, q *quiz) conclusion {
 		Outcome:  markup(func(w io.Writer) error { return html.Outcome(w, r.Saved) }),
 		Verdicts: markup(func(w io.Writer) error { return html.Verdicts(w, r.Saved) }),
 	}
-	violating := 0
-	for _, v := range r.Judgement.Variants {
-		if v.Violations > 0 {
-			violating++
-		}
-	}
-	const asks = "Now that you have seen it: in how many of the variants did the run show a violation?"
-	end := conclusion{result: ran, after: howMany(asks, violating, len(x.Variants))}
+	end := conclusion{result: ran}
 	if ran.AsExpected {
 		end.right = strconv.Itoa(x.Right)
 	}

@@ -226,6 +226,7 @@ type page struct {
 	Static bool // see [Config]
 	Class  bool
 	Room   *classroom // for the trainer's screen; nil: it is another's
+	Led    bool       // the trainer is at this page
 	Viewer viewer
 }
 
@@ -257,6 +258,9 @@ func (s *Server) html(p page, v viewer) ([]byte, error) {
 			p.Room, p.Parts = s.class, append(p.Parts, "people")
 		} else {
 			p.Parts = append(p.Parts, "now") // where the trainer is
+			s.mu.Lock()
+			p.Led = s.ledTo == p.At
+			s.mu.Unlock()
 		}
 	}
 	if p.Texts == nil {

@@ -273,7 +273,7 @@ func TestARunIsDrawnWhileItGoesOn(t *testing.T) {
 	}
 	first.until("X1-first-run", "Running now: waits, trial 1 of 1", "<svg")
 	do(t, http.MethodPost, base+"/ui/quiz/X2-second/run", nil, nil)
-	second.until("X2-second-run", "This one starts when it ends")
+	second.until("X2-second-run", "This run waits until it ends")
 	s.mu.Lock()
 	if n := len(s.busy); n != 2 {
 		t.Errorf("%d runs wait or run, and two were asked for", n)
@@ -367,7 +367,7 @@ func full(t *testing.T) *Server {
 	t.Helper()
 	s, _ := served(t, config(""))
 	for i := range mostWaiting + 1 {
-		err := s.start(job{fmt.Sprint(i), func(ctx context.Context) func() {
+		err := s.start(job{fmt.Sprint(i), link{}, func(ctx context.Context) func() {
 			<-ctx.Done()
 			return func() {}
 		}})

@@ -20,6 +20,9 @@ import (
 	"locklab/lab/watch"
 )
 
+// loadPart shows the load.
+const loadPart = "load"
+
 // A load when the trainer has not chosen another.
 const loadVersion, loadClients, loadRate = "v3", 20, 200
 
@@ -38,16 +41,16 @@ func (s *Server) startLoad(r *http.Request) error {
 		rate = -1
 	}
 	l, err := s.bench.NewLoad(version, clients, rate)
-	if err == nil && s.isBusy("load") {
+	if err == nil && s.isBusy(loadPart) {
 		err = bench.ErrLoad
 	}
 	if err != nil {
 		return err
 	}
-	if err := s.start(job{"load", func(ctx context.Context) func() {
+	if err := s.start(job{loadPart, link{"/ui/servers", "The load on Servers"}, func(ctx context.Context) func() {
 		s.sustain(ctx, l)
 		text := s.fragment("loaded", loadView{s.bench.Load(0)})
-		return func() { s.board.put("load", text) }
+		return func() { s.board.put(loadPart, text) }
 	}}); err != nil {
 		return err
 	}
@@ -65,8 +68,8 @@ func (s *Server) startLoad(r *http.Request) error {
 func (s *Server) stopLoad(*http.Request) error {
 	switch {
 	case s.bench.Stop(): // it waits for its last answers
-	case s.isBusy("load"):
-		s.stop("load")
+	case s.isBusy(loadPart):
+		s.stop(loadPart)
 	case s.isBusy("instances"):
 		s.stop("instances")
 	default:
@@ -81,7 +84,7 @@ func (s *Server) sustain(ctx context.Context, l *burst.Load) {
 	s.follow(redraw, func(changed func()) {
 		s.bench.Send(ctx, l, func(what string) { starting.Store(&what); changed() })
 	}, func() {
-		s.board.putMade("load", func() string {
+		s.board.putMade(loadPart, func() string {
 			if what := *starting.Load(); what != "" {
 				return s.fragment("starting", what)
 			}

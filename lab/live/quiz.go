@@ -202,7 +202,7 @@ func (q *quiz) begin() error {
 		run(context.Background())()
 		return nil
 	}
-	err := q.s.start(job{runPart(q.name), run})
+	err := q.s.start(job{runPart(q.name), q.subject.link(), run})
 	if err != nil {
 		q.s.questions.NotRun(question, opened)
 	}

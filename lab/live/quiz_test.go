@@ -33,8 +33,7 @@ func TestTwoBrowsersDoNotOverwriteEachOther(t *testing.T) {
 	b.Open(base+"/ui/trainer", desk)
 	b.Do(chromedp.SendKeys("input[name=token]", token+kb.Enter), chromedp.WaitVisible(".invite"))
 	b.Open(base+"/ui/burst", desk)
-	b.Do(chromedp.WaitVisible("#another summary"), chromedp.Click("#another summary"))
-	b.Do(chromedp.SetValue("#users", "44"), chromedp.Click("#version-v0"))
+	b.Do(chromedp.WaitVisible("#plan"), chromedp.SetValue("#users", "44"), chromedp.Click("#version-v0"))
 	send(t, other, http.MethodPost, base+"/ui/burst", url.Values{"users": {"100"}, "drivers": {"6"}, "version": {"v0", "v3"}}, nil)
 	testenv.Eventually(t, "what nobody has changed follows", func() bool {
 		return chrome.Ask[string](b, `document.querySelector("#drivers").value`) == "6"
@@ -117,4 +116,15 @@ func TestAPhoneFollowsTheTrainer(t *testing.T) {
 	}
 	b.Do(chromedp.Click("#stay"))
 	at("scene-3")
+	b.Open("about:blank", phone) // it is not connected
+	opens("/ui/story/6")
+	b.Open(base+"/ui/story/3", phone)
+	at("scene-6")
+	b.Do(chromedp.Click("nav.bar .next")) // nothing leads back whoever goes elsewhere
+	at("scene-7")
+	shows("/ui/story/6")
+	b.Open(base+"/ui/story/2", phone)
+	if path := chrome.Ask[string](b, "location.pathname"); path != "/ui/story/2" {
+		t.Errorf("she went to another scene, and is at %s", path)
+	}
 }

@@ -33,12 +33,14 @@ var (
 // job is a run that somebody has asked for.
 type job struct {
 	part string                                  // of the pages that show it; one run of a part waits or runs
+	link link                                    // to its page, for the runs that wait for it
 	do   func(ctx context.Context) (show func()) // show is called when it can be asked for again
 }
 
 // underway is a job that waits or runs.
 type underway struct {
-	begun   bool
+	job
+	waits   bool
 	stopped bool
 	cancel  context.CancelCauseFunc
 }
@@ -55,39 +57,71 @@ func (s *Server) start(j job) error {
 	case len(s.busy) > mostWaiting:
 		return errBusy
 	}
-	says := "begins"
-	if len(s.busy) > 0 {
-		says = "waits"
+	u := &underway{job: j, waits: len(s.busy) > 0}
+	if u.waits {
+		s.board.putEach(j.part, s.waits)
+	} else {
+		s.board.put(j.part, s.fragment("begins", nil))
 	}
-	s.board.put(j.part, s.fragment(says, nil))
 	ctx, cancel := context.WithCancelCause(s.ctx)
-	s.busy[j.part] = &underway{cancel: cancel}
+	u.cancel = cancel
+	s.busy[j.part] = u
 	before, done := s.newest, make(chan struct{})
 	s.newest = done
 	s.running.Go(func() {
 		defer close(done)
 		defer cancel(nil)
-		s.do(ctx, j, before)
+		s.do(ctx, u, before)
 		<-before // a stopped job lets none pass the job before it
 	})
 	return nil
 }
 
 // do does a job when the one before is over. One that was stopped until then gets a context that has ended, and never begins.
-func (s *Server) do(ctx context.Context, j job, before <-chan struct{}) {
+func (s *Server) do(ctx context.Context, u *underway, before <-chan struct{}) {
 	select {
 	case <-before:
-		s.mu.Lock()
-		s.busy[j.part].begun = true
-		s.mu.Unlock()
-		s.board.put(j.part, s.fragment("begins", nil))
+		s.begin(u)
 	case <-ctx.Done():
 	}
-	show := j.do(ctx)
+	show := u.do(ctx)
 	s.mu.Lock()
-	delete(s.busy, j.part)
+	delete(s.busy, u.part)
 	s.mu.Unlock()
 	show()
+}
+
+// begin shows that a job begins, also to those that wait for it.
+func (s *Server) begin(u *underway) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u.waits = false
+	s.board.put(u.part, s.fragment("begins", nil))
+	for part, other := range s.busy {
+		if other.waits {
+			s.board.again(part)
+		}
+	}
+}
+
+// waits says to a viewer what a job waits for.
+func (s *Server) waits(v viewer) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	of := waitsView{Trains: v.Trains()}
+	for _, u := range s.busy {
+		if !u.waits {
+			of.For, of.Load = u.link, u.part == loadPart
+		}
+	}
+	return s.fragment("waits", of)
+}
+
+// waitsView is what a job waits for.
+type waitsView struct {
+	For    link
+	Load   bool // which ends when somebody stops it
+	Trains bool
 }
 
 // isBusy reports whether a run of a part waits or runs.
@@ -101,7 +135,7 @@ func (s *Server) isBusy(part string) bool {
 func (s *Server) isRunning(part string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.busy[part] != nil && s.busy[part].begun
+	return s.busy[part] != nil && !s.busy[part].waits
 }
 
 // stop ends the run of a part, if one waits or runs: its context is cancelled with errStopped.

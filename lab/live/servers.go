@@ -53,7 +53,7 @@ func (s *Server) startService(*http.Request) error {
 	if !s.bench.Sees() {
 		return bench.ErrNoInstances
 	}
-	return s.start(job{"instances", func(ctx context.Context) func() {
+	return s.start(job{"instances", link{"/ui/servers", "The start of the instances"}, func(ctx context.Context) func() {
 		_, err := s.bench.Service(ctx, func(what string) { s.board.put("instances", s.fragment("starting", what)) })
 		if err != nil && ctx.Err() != nil {
 			err = context.Cause(ctx)

@@ -102,7 +102,7 @@ func TestALoadThatCannotGoOnSaysWhy(t *testing.T) {
 	do(t, http.MethodPost, base+"/ui/servers/load", form, nil)
 	looker.until("load", "The load has no result.", "answers in one") // its service has no balancer; the plot stays
 	release := make(chan struct{})
-	if err := s.start(job{"other", func(context.Context) func() { <-release; return func() {} }}); err != nil {
+	if err := s.start(job{"other", link{"/ui/burst", "Burst"}, func(context.Context) func() { <-release; return func() {} }}); err != nil {
 		t.Fatal(err)
 	}
 	testenv.Eventually(t, "the load before is gone", func() bool { return !s.isBusy("load") })
@@ -113,7 +113,7 @@ func TestALoadThatCannotGoOnSaysWhy(t *testing.T) {
 	if status != http.StatusConflict || !strings.Contains(body, "stop it first") {
 		t.Error(status, body)
 	}
-	looker.until("load", "Another run is active")
+	looker.until("load", `<a href="/ui/burst">Burst</a> runs now`)
 	do(t, http.MethodPost, base+"/ui/servers/stop", nil, nil)
 	if text := looker.until("load", "The load has no result. It was stopped."); strings.Contains(text, "<svg") {
 		t.Errorf("a load that has not begun has a plot: %s", text)
@@ -129,12 +129,12 @@ func TestServersAreWatchedWhileABurstWaits(t *testing.T) {
 	do(t, http.MethodPost, base+"/ui/servers/start", nil, nil)
 	servers.until("servers", "redis-1")
 	release := make(chan struct{})
-	if err := s.start(job{"other", func(context.Context) func() { <-release; return func() {} }}); err != nil {
+	if err := s.start(job{"other", link{"/ui/burst", "Burst"}, func(context.Context) func() { <-release; return func() {} }}); err != nil {
 		t.Fatal(err)
 	}
 	defer close(release)
 	do(t, http.MethodPost, base+"/ui/burst", plan("2", "v3"), nil)
-	waiting.until(runPart(burstName), "starts when it ends")
+	waiting.until(runPart(burstName), "waits until it ends")
 	s.bench.Instances().Redis.Nodes[0].Kill()
 	servers.until("servers", ">ended<")
 }
@@ -149,7 +149,7 @@ func TestALoadIsWatchedWhileABurstWaits(t *testing.T) {
 	load.until("load", "A load of v3 runs.")
 	line.until("load-line", "rate=50")
 	do(t, http.MethodPost, base+"/ui/burst", plan("20", "v3"), nil)
-	waiting.until(runPart(burstName), "starts when it ends")
+	waiting.until(runPart(burstName), "waits until it ends")
 	do(t, http.MethodPost, base+"/ui/servers/redis-1/pause", nil, nil)
 	do(t, http.MethodPost, base+"/ui/servers/redis-1/resume", nil, nil)
 	load.until("load", "resume redis-1")
@@ -158,6 +158,34 @@ func TestALoadIsWatchedWhileABurstWaits(t *testing.T) {
 	looks(t, base, burstName).until(burstName, "v3 lost nothing")
 	if l := s.bench.Load(0); l.Err != nil || l.Judged() {
 		t.Errorf("the load ends with %v", l.Err)
+	}
+}
+
+// A run behind a load says so, and lets the trainer alone end it. When the next one begins, it says that instead.
+func TestARunSaysWhatItWaitsFor(t *testing.T) {
+	t.Parallel()
+	s, base := teaching(t)
+	leads, ana := trains(t, base), joined(t, base, "Ana")
+	release := make(chan struct{})
+	defer close(release)
+	for _, j := range []job{
+		{loadPart, link{"/ui/servers", "The load on Servers"}, func(ctx context.Context) func() { <-ctx.Done(); return func() {} }},
+		{"other", link{"/ui/burst", "Burst"}, func(context.Context) func() { <-release; return func() {} }},
+	} {
+		if err := s.start(j); err != nil {
+			t.Fatal(err)
+		}
+	}
+	send(t, leads, http.MethodPost, base+"/ui/quiz/scene-3/run", nil, nil)
+	const stop = `action="/ui/servers/stop"`
+	trainers, phone := looksAs(t, leads, base, "scene-3-run"), looksAs(t, ana, base, "scene-3-run")
+	trainers.until("scene-3-run", `<a href="/ui/servers">The load on Servers</a>`, stop)
+	if text := phone.until("scene-3-run", "The load"); strings.Contains(text, stop) {
+		t.Errorf("a participant may stop the load: %s", text)
+	}
+	send(t, leads, http.MethodPost, base+"/ui/servers/stop", nil, nil)
+	if text := trainers.until("scene-3-run", `<a href="/ui/burst">Burst</a>`); strings.Contains(text, stop) {
+		t.Errorf("the load has ended, and can be stopped: %s", text)
 	}
 }
 

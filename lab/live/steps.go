@@ -29,7 +29,10 @@ func (s *Server) showGame(g *steps.Game) {
 }
 
 // plays lists the locks that can be played.
-func (s *Server) plays(*http.Request) (page, error) { return playsPage(s.cfg.Catalogue), nil }
+func (s *Server) plays(r *http.Request) (page, error) {
+	s.lead(r, "step by step")
+	return playsPage(s.cfg.Catalogue), nil
+}
 
 func playsPage(c lab.Catalogue) page {
 	return page{Name: "plays", Title: "Step by step", Body: playable(c)}
@@ -81,7 +84,7 @@ func (s *Server) playPage(r *http.Request) (page, error) {
 func playPageOf(l steps.Lock, all []steps.Lock) page {
 	goal, impossible := explore.Goal(l.Searches)
 	return page{Name: "play-page", Title: "Step by step: " + l.Of.Name, Parts: []string{l.Key()}, Body: map[string]any{
-		"Lock": l, "Locks": all, "Work": explore.Work, "Goal": goal, "Impossible": impossible, "Articles": articlesIn(l.Of.Article),
+		"Lock": l, "Locks": all, "Work": explore.Work, "Goal": goal, "Impossible": impossible,
 	}}
 }
 

@@ -30,7 +30,7 @@ func TestARunIsStopped(t *testing.T) {
 	first.until("X1-first-run", "Running now: waits")
 	buttons.until("X1-first", ">Stop</button>")
 	do(t, http.MethodPost, base+"/ui/quiz/X2-second/run", nil, nil)
-	second.until("X2-second-run", "This one starts when it ends")
+	second.until("X2-second-run", "This run waits until it ends")
 	do(t, http.MethodPost, base+"/ui/quiz/X2-second/stop", nil, nil)
 	looks(t, base, "X2-second").until("X2-second", "The run was stopped, so it shows nothing.")
 	do(t, http.MethodPost, base+"/ui/quiz/X1-first/stop", nil, nil)
@@ -239,7 +239,7 @@ func TestRunsBeginInTheirOrder(t *testing.T) {
 		began, over := make(chan string, 9), make(chan struct{})
 		ask := func(part string) {
 			t.Helper()
-			if err := s.start(job{part, func(ctx context.Context) func() {
+			if err := s.start(job{part, link{}, func(ctx context.Context) func() {
 				if ctx.Err() == nil {
 					began <- part
 					<-over

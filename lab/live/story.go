@@ -5,7 +5,9 @@ import (
 	"context"
 	"fmt"
 	"html/template"
+	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -40,8 +42,14 @@ type sceneRan struct {
 // ranVariant is what a variant of a scene has shown.
 type ranVariant struct {
 	story.Result
-	Drawing, Shown template.HTML
-	Does           string
+	Shown template.HTML
+	Does  string
+	Asks  bool // a class is asked what it has shown
+}
+
+// Drawing can be played.
+func (v ranVariant) Drawing() template.HTML {
+	return markup(func(w io.Writer) error { return v.Draw(w, v.Asks) })
 }
 
 // isRecorded reports whether the servers of the scene are missing.
@@ -54,7 +62,9 @@ func (c scene) run(ctx context.Context, q *quiz) conclusion {
 	if c.isRecorded(q) {
 		return c.recorded(q)
 	}
-	o, now := q.s.cfg.Options, newRunNow(c.runs, c.Stage)
+	o, drawn := q.s.cfg.Options, c.Stage
+	drawn.Asks = q.s.viewQuestion(q.present(), viewer{}).Hidden()
+	now := newRunNow(c.runs, drawn)
 	o.Trials = 1
 	r := q.s.runLab(ctx, c.runs, o, now, func() {
 		q.s.board.putMade(runPart(q.name), func() string { return q.s.fragment("scene-runs", now.view()) })
@@ -81,7 +91,7 @@ func (c scene) recorded(q *quiz) conclusion {
 func (c scene) conclude(run lab.Saved, ran sceneRan) conclusion {
 	ran.Judgement = run.Judgement
 	for _, v := range c.Results(run) {
-		ran.Variants = append(ran.Variants, ranVariant{v, markup(v.Draw), shownInStory(v), cmp.Or(c.Called[v.Name], v.Name)})
+		ran.Variants = append(ran.Variants, ranVariant{v, shownInStory(v), cmp.Or(c.Called[v.Name], v.Name), false})
 	}
 	o := conclusion{result: ran, after: afterwards{Text: "Now that you have seen it: what was lost?", Choices: c.After[:], Right: c.Lost}}
 	if run.Judgement.Verdict == lab.AsExpected {
@@ -109,9 +119,12 @@ func (c scene) draw(q *quiz) {
 		q.s.board.put(runPart(q.name), string(markup(c.Still)))
 		return
 	}
-	ran := q.ran.result.(sceneRan)
-	shown := map[string]any{"Variants": ran.Variants, "Hidden": q.s.viewQuestion(q.question, viewer{}).Hidden()}
-	q.s.board.putMade(runPart(q.name), func() string { return q.s.fragment("scene-ran", shown) })
+	variants := slices.Clone(q.ran.result.(sceneRan).Variants)
+	asks := q.s.viewQuestion(q.question, viewer{}).Hidden()
+	for i := range variants {
+		variants[i].Asks = asks
+	}
+	q.s.board.putMade(runPart(q.name), func() string { return q.s.fragment("scene-ran", variants) })
 }
 
 // sceneView is a scene as its page shows it.

@@ -140,7 +140,7 @@ func drawScene(number int) (string, error) {
 		return "", err
 	}
 	var text strings.Builder
-	err = scene.Results(run)[0].Draw(&text)
+	err = scene.Results(run)[0].Draw(&text, false)
 	return text.String(), err
 }
 

@@ -28,7 +28,7 @@ func (p *player) counts(a act) {
 		says += map[bool]string{true: ", adds one, and writes ", false: name + " writes "}[says != ""] + fmt.Sprint(write.Value)
 		if by, is := p.wrote[write.Value]; is && by != name {
 			bad = true
-			says += fmt.Sprintf(", as %s did: one update is lost", by)
+			says += fmt.Sprintf(", as %s did", by) + p.loses(1, "update")
 		}
 	} else {
 		says += ", and works"
@@ -50,7 +50,7 @@ func (p *player) counts(a act) {
 	}
 	p.set("counter", map[bool]string{true: "bad"}[bad], fmt.Sprint(write.Value))
 	p.set("wrote", own, fmt.Sprintf("last write: %s wrote %d", name, write.Value))
-	if bad {
+	if bad && !p.Asks {
 		p.set("lost", "bad", "1 update lost")
 	}
 	p.looks()
@@ -91,11 +91,9 @@ func (p *player) end(events []history.Event, found *history.Violation) {
 		}
 	}
 	after := " after " + number(p.writes, "update", "updates")
-	if p.refused != "" && lost == 0 {
+	if p.refused != "" && lost == 0 && !p.Asks {
 		p.finalStep(final, 0, fmt.Sprintf(". Nothing is lost, and %s knows that its write was refused.", p.refused))
-	} else if lost == 0 {
-		p.finalStep(final, 0, after+": nothing is lost.")
 	} else {
-		p.finalStep(final, lost, after+": "+isLost(lost, "update")+".")
+		p.finalStep(final, lost, after+p.loses(lost, "update")+".")
 	}
 }

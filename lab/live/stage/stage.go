@@ -29,6 +29,7 @@ type Options struct {
 	Tokens  bool     // fencing tokens are shown, as small numbers
 	Renews  bool     // the holder renews its lease
 	Grows   bool     // more events will come, so the drawing has no controls
+	Asks    bool     // a class is asked what was lost, so the drawing does not say it
 }
 
 //go:embed stage.js
@@ -141,6 +142,17 @@ func (d *director) beat(takes int, moves ...move) {
 func (d *director) pulse(part string) {
 	last := &d.steps[len(d.steps)-1]
 	last.Beats = append(last.Beats, beat{hold, nil, maps.Clone(d.now), part})
+}
+
+// loses says how many updates, or views, are lost; empty: the class is asked.
+func (d *director) loses(n int, one string) string {
+	switch {
+	case d.Asks:
+		return ""
+	case n == 0:
+		return ": nothing is lost"
+	}
+	return ": " + isLost(n, one)
 }
 
 // finalStep shows the counter in the end. says is the rest of the sentence.

@@ -88,6 +88,23 @@ func TestAStepIsOneThing(t *testing.T) {
 	}
 }
 
+// While a class is asked what was lost, no step says it, and no text of the drawing does.
+func TestTheDrawingDoesNotAnswerTheClass(t *testing.T) {
+	updates, found := late()
+	for _, events := range [][]history.Event{updates, burstOf(2, 1, 1, 1, 4, 2, 3, 2)} {
+		for asks, says := range map[bool]bool{false: true, true: false} {
+			d := direct(events, found, Options{Asks: asks})
+			text := d.now["lost"].Text
+			for _, s := range d.steps {
+				text += s.Says
+			}
+			if strings.Contains(text, "lost") != says {
+				t.Errorf("asked %v: %s", asks, text)
+			}
+		}
+	}
+}
+
 // A scene of fencing tokens shows them as small numbers. A write that is refused says what was compared.
 func TestTokensAreSmallNumbers(t *testing.T) {
 	const a, b = 6793473122071552, 6793473131695616

@@ -162,16 +162,16 @@ func (b *burst) says(g []view, lost int) string {
 	switch {
 	case len(g) > 1:
 		views := capital(number(len(g), "view", "views"))
-		return fmt.Sprintf("%s read %d, and each of them writes %d: %s.", views, read, wrote, isLost(lost, "view"))
+		return fmt.Sprintf("%s read %d, and each of them writes %d%s.", views, read, wrote, b.loses(lost, "view"))
 	case lost > 0:
-		return fmt.Sprintf("A slow view, which had read %d, writes %d over %d: %s.", read, wrote, shown, isLost(lost, "view"))
+		return fmt.Sprintf("A slow view, which had read %d, writes %d over %d%s.", read, wrote, shown, b.loses(lost, "view"))
 	}
 	return fmt.Sprintf("A view reads %d, and writes %d.", read, wrote)
 }
 
 // tell shows how many views are lost.
 func (b *burst) tell(lost int) {
-	if lost > 0 {
+	if lost > 0 && !b.Asks {
 		b.set("lost", "bad", number(lost, "view lost", "views lost"))
 	}
 }
@@ -183,8 +183,8 @@ func (b *burst) compare(events []history.Event) {
 		return
 	}
 	lost, says := len(b.values)-int(events[at].Value), ": every view is counted."
-	if lost > 0 {
-		says = fmt.Sprintf(" after %d views: %s.", len(b.values), isLost(lost, "view"))
+	if lost > 0 || b.Asks {
+		says = fmt.Sprintf(" after %d views%s.", len(b.values), b.loses(lost, "view"))
 	}
 	b.tell(lost)
 	b.finalStep(events[at], lost, says)

@@ -201,20 +201,25 @@
   // A participant's page follows the trainer's to another one, unless somebody types here, or has pressed “Stay here”.
   const now = document.getElementById("now"), stay = document.getElementById("stay");
   const leads = () => now?.querySelector("a")?.pathname;
-  let at = leads();
+  const types = (field) => field.matches("input:not([type=checkbox], [type=radio], [type=range])") && isChanged(field);
+  // Where the trainer led this window last. It outlives a page: somebody who was not connected meanwhile follows on the next one.
+  const at = () => sessionStorage.getItem("led");
   const follow = () => {
-    const to = leads(), field = document.activeElement;
-    if (!stay || stay.checked || to === at || (field !== stay && isChanged(field))) return;
-    at = to;
+    const to = leads();
+    if (now) now.hidden = to === location.pathname;
+    if (!stay || stay.checked || !to || to === at() || types(document.activeElement)) return;
+    sessionStorage.setItem("led", to);
     if (to !== location.pathname) location.replace(to);
   };
+  now?.addEventListener("part", follow);
   if (stay) {
     stay.checked = sessionStorage.getItem("stay") === "yes";
+    if (at() === null) sessionStorage.setItem("led", leads() || "");
+    follow();
     stay.addEventListener("change", () => {
       sessionStorage.setItem("stay", stay.checked ? "yes" : "no");
       follow();
     });
-    now.addEventListener("part", follow);
     document.addEventListener("focusout", () => setTimeout(follow));
   }
 })();

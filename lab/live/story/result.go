@@ -31,8 +31,12 @@ func (s Scene) Results(run lab.Saved) (all []Result) {
 	return all
 }
 
-// Draw writes it as a drawing that can be played.
-func (r Result) Draw(w io.Writer) error { return stage.Write(w, r.events, r.Violation, r.stage) }
+// Draw writes it as a drawing that can be played. While a class is asked what was lost, the drawing does not say it.
+func (r Result) Draw(w io.Writer, asks bool) error {
+	o := r.stage
+	o.Asks = asks
+	return stage.Write(w, r.events, r.Violation, o)
+}
 
 // Still writes who is there before the run.
 func (s Scene) Still(w io.Writer) error { return stage.Write(w, nil, nil, s.Stage) }
