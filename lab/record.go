@@ -158,6 +158,30 @@ func (r Record) Telling(j VariantJudgement) (trial int, why string) {
 	return whole, "in which the most happened"
 }
 
+// readable is how many events a person follows in a drawing of text.
+const readable = 32
+
+// Story returns the trial that shows most of a variant, for a drawing of text: without measurements, without commands whose effect follows,
+// and without what comes after the violation. Of a long trial it is only the evidence, and left is how many events that leaves out.
+func (r Record) Story(j VariantJudgement) (events []history.Event, left int) {
+	trial, _ := r.Telling(j)
+	all := history.Of(r.Events, j.Name, trial)
+	last := 0
+	if j.Violation != nil && len(j.Violation.Events) > 0 {
+		last = slices.Max(j.Violation.Events)
+	}
+	for i, e := range all {
+		after := last > 0 && e.Seq > last && e.Kind != history.Final
+		if e.Kind != history.Measure && !history.EffectFollows(all[i:]) && !after {
+			events = append(events, e)
+		}
+	}
+	if len(events) > readable || len(events) == 0 {
+		return j.Evidence, max(0, len(events)-len(j.Evidence))
+	}
+	return events, 0
+}
+
 // Measurements are what a run measured, as a table: a row for each variant and timeline, a column for each quantity.
 type Measurements struct {
 	Units []string

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -119,6 +120,34 @@ func TestTelling(t *testing.T) {
 	r.Variants[0].Trials[0].Number = 1
 	if trial, why := r.Telling(VariantJudgement{Name: "v"}); trial != 1 || why != "the first, which failed" {
 		t.Errorf("failed: trial %d, %q", trial, why)
+	}
+}
+
+// A drawing of text begins with the first event of the trial, as long as a person can follow it. Of a long trial it has the evidence, and
+// says how much is left out.
+func TestAStoryBeginsWithTheTrial(t *testing.T) {
+	event := func(seq int, kind history.Kind) history.Event {
+		return history.Event{Seq: seq, Variant: "v", Trial: 1, Timeline: "A", Kind: kind}
+	}
+	r := Record{Events: []history.Event{
+		event(1, history.Request), event(2, history.Grant), event(3, history.Command), event(4, history.Read), event(5, history.Measure),
+		event(6, history.Write), event(7, history.Release), event(8, history.Final),
+	}}
+	j := VariantJudgement{Name: "v", Violation: &history.Violation{Events: []int{4, 6}}, Evidence: r.Events[3:4]}
+	var seqs []int
+	events, left := r.Story(j)
+	for _, e := range events {
+		seqs = append(seqs, e.Seq)
+	}
+	if !slices.Equal(seqs, []int{1, 2, 4, 6, 8}) || left != 0 {
+		t.Errorf("the story has the events %v, and %d are left out", seqs, left)
+	}
+	for seq := range readable {
+		r.Events = append(r.Events, event(9+seq, history.Grant))
+	}
+	j.Violation.Events[1] = 8 + readable
+	if events, left := r.Story(j); len(events) != 1 || left != 6+readable-1 {
+		t.Errorf("of a long trial the story has %d events, and %d are left out", len(events), left)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"locklab/internal/progress"
@@ -34,13 +35,19 @@ type demoCommand struct {
 // stackStartTimeout is long enough to start a Redis Cluster.
 const stackStartTimeout = time.Minute
 
-// demoNext returns what to try next. It suggests a cluster only if this machine has redis-server.
-func demoNext() string {
-	next := fmt.Sprintf("Next:    %s demo --keep                everything stays up, with curl lines to try\n", self())
-	if servers.RealRedis() {
-		next += fmt.Sprintf("         %s demo --topology cluster    the same over six Redis servers\n", self())
+// demoNext returns what to try next: what this demo did not do, and a cluster only if this machine has redis-server.
+func (c *demoCommand) demoNext() string {
+	var lines []string
+	if !c.Keep {
+		lines = append(lines, fmt.Sprintf("%s demo --keep                everything stays up, with curl lines to try\n", self()))
 	}
-	return next
+	if servers.RealRedis() && c.Topology != "cluster" {
+		lines = append(lines, fmt.Sprintf("%s demo --topology cluster    the same over six Redis servers\n", self()))
+	}
+	if len(lines) == 0 {
+		return ""
+	}
+	return "Next:    " + strings.Join(lines, "         ")
 }
 
 func (c *demoCommand) validate() error {
@@ -117,7 +124,7 @@ func (c *demoCommand) Run(ctx context.Context, std streams) (err error) {
 			}
 		}
 	}
-	return c.finish(result, std, demoNext(), keep)
+	return c.finish(result, std, c.demoNext(), keep)
 }
 
 // startAndSend starts the servers, the balancer, and instances of this binary, and sends the bursts. It fails unless all bursts were sent.
@@ -173,7 +180,7 @@ func (c *demoCommand) mountPage(ctx context.Context, running burst.Running) (*li
 	return page, nil
 }
 
-// printKept prints where everything listens, and commands to try.
+// printKept prints where everything listens, and commands to try, with v3 if it ran.
 func printKept(to io.Writer, r *burst.Results, hasPage bool) {
 	fmt.Fprintf(to, "\nEverything keeps running until Ctrl-C.\n  balancer  %s\n", r.URL)
 	if hasPage {
@@ -182,13 +189,17 @@ func printKept(to io.Writer, r *burst.Results, hasPage bool) {
 	for _, i := range r.Instances {
 		fmt.Fprintf(to, "  instance  %s\n", i.URL)
 	}
+	version := r.Pageview[len(r.Pageview)-1].Version
+	if slices.ContainsFunc(r.Pageview, func(row burst.PageviewRow) bool { return row.Version == "v3" }) {
+		version = "v3"
+	}
 	fmt.Fprintf(to, `Try:
-  curl -X POST %[1]s/v3/pview
+  curl -X POST %[1]s/%[3]s/pview
   curl %[1]s/pview
   curl -X POST %[1]s/orders
-  curl -X POST '%[1]s/v3/orders/%[2]d/grab?driver=12'
+  curl -X POST '%[1]s/%[3]s/orders/%[2]d/grab?driver=12'
   curl %[1]s/orders/%[2]d
   curl %[1]s/readyz
   open %[1]s/ in a browser
-`, r.URL, r.Order[len(r.Order)-1].Order+1)
+`, r.URL, r.Order[len(r.Order)-1].Order+1, version)
 }

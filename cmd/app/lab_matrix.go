@@ -19,7 +19,7 @@ func (c *labMatrixCommand) Run(std streams) error {
 	if len(runs) == 0 {
 		return unavailable(fmt.Errorf("%s has no saved run: %s lab run --quick makes some", c.Store, self()))
 	}
-	_, err = fmt.Fprintf(std.out, "%sNext: %s lab run --quick\n", matrix.Of(claims.All(), runs).Text(screen(std.out)), self())
+	_, err = fmt.Fprint(std.out, matrix.Of(claims.All(), runs).Text(self(), screen(std.out)))
 	return err
 }
 

@@ -16,7 +16,7 @@ func cardOf(name string, at time.Time, states map[string]scorecard.State) *score
 		if state, has := states[row.ID[:3]]; has {
 			score := scorecard.Score{ID: row.ID, Title: row.Title, State: state}
 			if state == scorecard.NotClaimed {
-				score.Why = "the hello does not claim " + row.Claim.Name
+				score.Why = "the program does not claim `" + row.Claim.Name + "`"
 			}
 			c.Rows = append(c.Rows, score)
 		}

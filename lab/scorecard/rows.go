@@ -404,13 +404,13 @@ func (p Program) Experiments(rows []Row) (all []lab.Experiment) {
 }
 
 // unclaimed begins why a row is not tried that the program does not claim.
-const unclaimed = "the hello does not claim "
+const unclaimed = "the program does not claim "
 
 // untried says why a row is not tried on a program; empty: it is.
 func (r Row) untried(p Program) string {
 	switch {
 	case !r.Claim.claimed(p.Claims):
-		return unclaimed + r.Claim.Name
+		return unclaimed + "`" + r.Claim.Name + "`"
 	case r.shiftsClock && p.fixedClock != "":
 		return p.fixedClock
 	case len(r.attempts(p.Claims)) < 2: // a control alone shows nothing

@@ -167,7 +167,7 @@ func TestARowWithoutProxiesSaysWhy(t *testing.T) {
 	t.Parallel()
 	card := tried(t, "ours "+protocol.Sentinel, 1, "T07", "T16")
 	if !slices.Equal(states(card), []string{
-		"T07 not claimed: the lab cannot break single connections on this store", "T16 not claimed: the hello does not claim store redlock",
+		"T07 not claimed: the lab cannot break single connections on this store", "T16 not claimed: the program does not claim `store redlock`",
 	}) {
 		t.Error(strings.Join(states(card), "\n"))
 	}

@@ -78,17 +78,16 @@ func (p *player) refuses(a act) {
 	p.pause(a, "counter")
 }
 
-// end says what the counter shows.
+// end compares what the counter shows with the writes. That needs no verdict: while a run goes on, it has none.
 func (p *player) end(events []history.Event, found *history.Violation) {
 	at := slices.IndexFunc(events, isFinal)
 	if at < 0 || p.writes == 0 && p.refused == "" {
 		return
 	}
-	final, lost := events[at], 0
-	if found != nil {
-		if lost = p.writes - int(final.Value); lost <= 0 {
-			return
-		}
+	final := events[at]
+	lost := p.writes - int(final.Value)
+	if lost < 0 || lost == 0 && found != nil {
+		return
 	}
 	after := " after " + number(p.writes, "update", "updates")
 	if p.refused != "" && lost == 0 && !p.Asks {

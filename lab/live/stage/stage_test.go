@@ -105,6 +105,15 @@ func TestTheDrawingDoesNotAnswerTheClass(t *testing.T) {
 	}
 }
 
+// A run that goes on is not judged yet, and the page does not say that nothing is lost.
+func TestARunWithoutAVerdictCountsItsLosses(t *testing.T) {
+	events, _ := late()
+	steps := says(Steps(events, nil, Options{Grows: true}))
+	if last, want := steps[len(steps)-1], "The counter shows 1 after 2 updates: one update is lost. !"; last != want {
+		t.Errorf("it ends with %q, want %q", last, want)
+	}
+}
+
 // A scene of fencing tokens shows them as small numbers. A write that is refused says what was compared.
 func TestTokensAreSmallNumbers(t *testing.T) {
 	const a, b = 6793473122071552, 6793473131695616

@@ -117,32 +117,3 @@ func TestTheReportOfAStoreBeginsWithWhatIsNotAsExpected(t *testing.T) {
 		}
 	}
 }
-
-// Of a lab's experiments the first variant with a violation is drawn, the first without one, and each that is not as expected.
-func TestWhatThePageOfALabDraws(t *testing.T) {
-	found := &history.Violation{}
-	control := lab.VariantJudgement{Control: true, Trials: 1, Verdict: lab.AsExpected}
-	kept := lab.VariantJudgement{Trials: 1, Verdict: lab.AsExpected}
-	violated := lab.VariantJudgement{Trials: 1, Verdict: lab.AsExpected, Violation: found}
-	unclear := lab.VariantJudgement{Trials: 1}
-	unexpected := lab.VariantJudgement{Trials: 1, Verdict: lab.Unexpected, Violation: found}
-	absent := lab.VariantJudgement{LeftOut: "needs a program"}
-	for _, c := range []struct {
-		variants []lab.VariantJudgement
-		want     string
-	}{
-		{nil, ""},
-		{[]lab.VariantJudgement{control, violated, kept, violated, kept}, "-yy--"},
-		{[]lab.VariantJudgement{control, violated, violated}, "yy-"},
-		{[]lab.VariantJudgement{control, kept, unclear, kept, unexpected, violated}, "-yy-y-"},
-		{[]lab.VariantJudgement{control, absent, violated}, "y-y"},
-	} {
-		drawn := ""
-		for _, is := range telling(c.variants) {
-			drawn += map[bool]string{true: "y", false: "-"}[is]
-		}
-		if drawn != c.want {
-			t.Errorf("%+v: %s, want %s", c.variants, drawn, c.want)
-		}
-	}
-}

@@ -72,7 +72,7 @@ func newPage(title string, f drawing.Format, saved ...lab.Saved) page {
 	for _, s := range saved {
 		r := run{Saved: s, Open: !whole, Verdict: verdictOf(s.Judgement.Verdict), Measured: s.Record.Measurements(), Curve: curveOf(s)}
 		r.Bare = s.Record.Experiment == ""
-		telling := telling(s.Judgement.Variants)
+		telling := outcome.Telling(s.Judgement.Variants)
 		for i, j := range s.Judgement.Variants {
 			v := variant{VariantJudgement: j, Verdict: styled(outcome.Variant(j)), Took: s.Record.TookBy(j.Name), Telling: telling[i]}
 			v.Short = whole && !v.Telling
@@ -88,27 +88,6 @@ func newPage(title string, f drawing.Format, saved ...lab.Saved) page {
 	}
 	p.Counts = counts(p.Runs)
 	return p
-}
-
-// telling selects the variants that the page of a whole lab draws. They are the first with a violation, the first without one, and each
-// that is not as predicted. The control is the first without one where no other variant is. Seventy experiments have more than three
-// hundred drawings.
-func telling(variants []lab.VariantJudgement) []bool {
-	all := make([]bool, len(variants))
-	first := func(is func(lab.VariantJudgement) bool) bool {
-		i := slices.IndexFunc(variants, is)
-		if i >= 0 {
-			all[i] = true
-		}
-		return i >= 0
-	}
-	protected := func(v lab.VariantJudgement) bool { return v.Violation == nil && v.Trials > 0 }
-	first(func(v lab.VariantJudgement) bool { return v.Violation != nil })
-	_ = first(func(v lab.VariantJudgement) bool { return !v.Control && protected(v) }) || first(protected)
-	for i, v := range variants {
-		all[i] = all[i] || v.Verdict != lab.AsExpected && v.LeftOut == ""
-	}
-	return all
 }
 
 // draw draws the trial that shows most.

@@ -30,7 +30,7 @@ func TestWrite(t *testing.T) {
 		Name: "my \"lock\"\x01", Took: 9, Ended: time.Date(2026, 11, 28, 1, 2, 3, 0, time.UTC), Stopped: "it grants nothing",
 		Rows: []scorecard.Score{
 			violated, row("T02-b", scorecard.Holds, ""), row("T03-c", scorecard.Inconclusive, "too slow"), row("T04-d", scorecard.NotTried, ""),
-			row("T05-f", scorecard.NotClaimed, "the hello does not claim tokens"), cost,
+			row("T05-f", scorecard.NotClaimed, "the program does not claim `tokens`"), cost,
 		},
 	})
 	if err != nil {
@@ -57,7 +57,7 @@ func TestWrite(t *testing.T) {
 		c[3].Error == nil || !strings.Contains(c[3].Error.Message, "it grants nothing") {
 		t.Errorf("inconclusive: %+v, not tried: %+v", c[2], c[3])
 	}
-	if c[4].Skipped == nil || c[4].Skipped.Message != "the hello does not claim tokens" || c[4].Failure != nil {
+	if c[4].Skipped == nil || c[4].Skipped.Message != "the program does not claim `tokens`" || c[4].Failure != nil {
 		t.Errorf("not claimed: %+v", c[4])
 	}
 	if c[5].Out != "alone: 7 commands\n" || c[5].Failure != nil || c[5].Error != nil || c[5].Skipped != nil {

@@ -36,6 +36,7 @@ type Cell struct {
 type Matrix struct {
 	Strategies []string
 	Anomalies  []string
+	Missing    []string // numbers of the experiments without a run, whose cells no other run fills
 	cells      map[at]Cell
 }
 
@@ -43,7 +44,8 @@ type at struct{ strategy, anomaly string }
 
 // Of sums runs up. A strategy or an anomaly that is not known here comes after the others.
 func Of(all []lab.Experiment, runs []lab.Saved) Matrix {
-	m := Matrix{slices.Clone(strategies), slices.Clone(anomalies), make(map[at]Cell)}
+	m := Matrix{Strategies: slices.Clone(strategies), Anomalies: slices.Clone(anomalies), cells: make(map[at]Cell)}
+	fills := make(map[at][]string)
 	for _, e := range all {
 		saved := slices.IndexFunc(runs, func(s lab.Saved) bool { return s.Judgement.Experiment == e.ID })
 		for i, variant := range e.Variants {
@@ -54,9 +56,18 @@ func Of(all []lab.Experiment, runs []lab.Saved) Matrix {
 			m.Strategies, m.Anomalies = with(m.Strategies, where.strategy), with(m.Anomalies, where.anomaly)
 			if saved >= 0 {
 				m.cells[where] = m.cells[where].and(cellOf(runs[saved], i))
+			} else {
+				fills[where] = append(fills[where], lab.Number(e.ID))
 			}
 		}
 	}
+	for where, experiments := range fills {
+		if m.cells[where].State == NotTested {
+			m.Missing = append(m.Missing, experiments[0])
+		}
+	}
+	slices.Sort(m.Missing)
+	m.Missing = slices.Compact(m.Missing)
 	return m
 }
 

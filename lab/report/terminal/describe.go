@@ -21,7 +21,7 @@ func Experiment(e lab.Experiment, program string, screen Screen) string {
 	}
 	t := NewTable("variant", "predicted", "row of the matrix")
 	for i, v := range e.Variants {
-		t.Row(variantTitle(v.Name, i == 0), v.Expect, v.Strategy)
+		t.Row(variantTitle(v.Name, "", i == 0), v.Expect, v.Strategy)
 	}
 	fmt.Fprintf(&d, "\n%s\n", t.In(screen))
 	for _, i := range e.Interleavings {

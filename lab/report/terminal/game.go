@@ -29,7 +29,7 @@ func (g *Game) Begin(title string, lock articlelock.Lock, others []articlelock.L
 	say(title)
 	article := ""
 	if lock.Article != "" {
-		article = " (" + lock.Article + ")"
+		article = " (of " + articles(lock.Article) + ")"
 	}
 	say("The lock: " + lock.Name + article + ". " + explore.Work)
 	if len(others) > 1 {
@@ -39,6 +39,14 @@ func (g *Game) Begin(title string, lock articlelock.Lock, others []articlelock.L
 		}
 	}
 	say("Moves: " + explore.Legend() + ".")
+}
+
+// articles says of short names such as "A0, A2" that they are articles.
+func articles(names string) string {
+	if strings.Contains(names, ", ") {
+		return "the articles " + names
+	}
+	return "article " + names
 }
 
 // Ask plays the moves that are typed, until in ends, or a q is typed. Its error is that of ctx.
@@ -178,7 +186,12 @@ func (g *Game) prompt() {
 		fmt.Fprint(g.Out, "\nEvery client has ended. u: take a move back · q: quit\n> ")
 		return
 	}
-	fmt.Fprint(g.Out, "\nWhich moves next? A, A† (or A!), A?, … (or t); several with spaces · u: take a move back · q: quit\n> ")
+	var names []string
+	for _, c := range g.Clients() {
+		names = append(names, c.Name)
+	}
+	const others = "A! or A†: it dies · A?: its reply is lost · t or …: time passes\nSeveral with spaces · u: take a move back · q: quit"
+	fmt.Fprintf(g.Out, "\nWhich moves next? %s · %s\n> ", strings.Join(names, ", "), others)
 }
 
 // End says what is violated, and draws what has happened; once.

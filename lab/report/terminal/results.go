@@ -10,6 +10,7 @@ import (
 	"locklab/lab"
 	"locklab/lab/history"
 	"locklab/lab/report/outcome"
+	"locklab/versions"
 )
 
 // Results is what `app lab run` prints: a table of verdicts, the evidence, and how to reproduce it.
@@ -139,6 +140,9 @@ func ranOf(runs []lab.Result) string {
 	return fmt.Sprintf(", %d of %d variants ran", ran, all)
 }
 
+// tableWidth is how wide a table of measurements is at most, also in a file.
+const tableWidth = 100
+
 // measurements is what a run measured, as a table; empty: nothing.
 func measurements(r lab.Record, screen Screen) string {
 	m := r.Measurements()
@@ -149,14 +153,17 @@ func measurements(r lab.Record, screen Screen) string {
 	for _, row := range m.Rows {
 		cells := []any{row.Variant, row.Timeline}
 		for _, cell := range row.Cells {
-			cells = append(cells, cell)
+			cells = append(cells, Trusted(cell)) // a number, maybe with narrow blanks
 		}
 		t.Row(cells...)
 	}
-	return "Measured: the median of the trials (lowest to highest).\n\n" + t.In(screen) + "\n\n"
+	return "Measured: the median of the trials (lowest to highest).\n\n" + t.In(screen.AtMost(tableWidth)) + "\n\n"
 }
 
-// runsTable has a row for each variant of each run.
+// claimWidth is how wide the claims in a table are.
+const claimWidth = 60
+
+// runsTable has a row for each variant of each run. Of several runs it has the claims, too.
 func runsTable(runs []lab.Result, colour bool) Table {
 	t := NewTable("experiment", "variant", "time", "verdict").Right("time")
 	for _, run := range runs {
@@ -164,30 +171,42 @@ func runsTable(runs []lab.Result, colour bool) Table {
 			t.Row(nameOf(run), "", "", Verdict(run.Judgement.Verdict, colour))
 		}
 		name := nameOf(run)
+		if claim := run.Record.Claim; len(runs) > 1 && claim != "" {
+			t.Row(name, Trusted(Wrap(lab.Printable(claim), claimWidth)), "", "")
+			name = ""
+		}
 		for _, v := range run.Judgement.Variants {
 			seconds := fmt.Sprintf("%.1f s", run.Record.TookBy(v.Name).Seconds())
 			if v.LeftOut != "" { // the verdict of the run does not count it
 				seconds = ""
 			}
-			t.Row(name, variantTitle(v.Name, v.Control), seconds, shown(outcome.Variant(v), colour))
+			t.Row(name, variantTitle(v.Name, v.Strategy, v.Control), seconds, shown(outcome.Variant(v), colour))
 			name = ""
 		}
 	}
 	return t
 }
 
-// variantTitle marks the control.
-func variantTitle(name string, control bool) string {
-	if control {
-		return name + " (control)"
+// variantTitle names the version that a variant runs, where its name does not, and marks the control.
+func variantTitle(name, strategy string, control bool) string {
+	var notes []string
+	if slices.Contains(versions.Names(), strategy) && !strings.Contains(name, strategy) {
+		notes = append(notes, strategy)
 	}
-	return name
+	if control {
+		notes = append(notes, "control")
+	}
+	if len(notes) == 0 {
+		return name
+	}
+	return fmt.Sprintf("%s (%s)", name, strings.Join(notes, ", "))
 }
 
 // nameOf is the experiment's id, or where the run is that is not known to be one's.
 func nameOf(r lab.Result) string { return cmp.Or(r.Judgement.Experiment, r.Dir) }
 
-// evidence says why a verdict is not as predicted, and draws what shows it. Of a single run it draws the predicted violations as well.
+// evidence says why a verdict is not as predicted, and draws what shows it. Of a single run it draws the lesson's violation and remedy as
+// well.
 func evidence(runs []lab.Result, screen Screen) string {
 	var b strings.Builder
 	for _, run := range runs {
@@ -195,18 +214,50 @@ func evidence(runs []lab.Result, screen Screen) string {
 		if j := run.Judgement; j.Why != "" {
 			b.WriteString(screen.Fit(fmt.Sprintf("%s: %s: %s\n", name, Verdict(j.Verdict, screen.Colour), lab.OneLine(j.Why)), 0))
 		}
-		for _, v := range run.Judgement.Variants {
-			if v.Violation == nil || len(runs) > 1 && run.Judgement.Verdict == lab.AsExpected {
-				continue
-			}
-			what := fmt.Sprintf("%s, %s: %s", name, lab.Printable(v.Name), lab.Printable(v.Violation.What))
-			fmt.Fprintf(&b, "%s\n\n%s\n", screen.Fit(what, 0), lab.PrintableLines(history.Timelines(v.Evidence)))
+		if len(runs) == 1 || run.Judgement.Verdict != lab.AsExpected {
+			drawings(&b, name, run, len(runs) == 1, screen)
 		}
 	}
 	if b.Len() > 0 && !strings.HasSuffix(b.String(), "\n\n") {
 		b.WriteString("\n")
 	}
 	return b.String()
+}
+
+// drawings draws the variants of a run that tell most.
+func drawings(b *strings.Builder, name string, run lab.Result, alone bool, screen Screen) {
+	telling, more := outcome.Telling(run.Judgement.Variants), 0
+	for i, v := range run.Judgement.Variants {
+		what, drawing := v.Seen(), Story(run.Record, v)
+		if v.Violation != nil {
+			what = lab.Printable(v.Violation.What)
+		}
+		switch {
+		case v.Violation != nil && !telling[i]:
+			more++
+		case drawing != "" && telling[i] && (alone || v.Violation != nil):
+			what = fmt.Sprintf("%s, %s: %s", name, lab.Printable(variantTitle(v.Name, v.Strategy, v.Control)), what)
+			fmt.Fprintf(b, "%s\n\n%s\n", screen.Fit(what, 0), drawing)
+		}
+	}
+	if more == 1 {
+		fmt.Fprintf(b, "One more variant had a violation; the report draws it.\n\n")
+	} else if more > 1 {
+		fmt.Fprintf(b, "%d more variants had a violation; the report draws them.\n\n", more)
+	}
+}
+
+// Story draws the trial that shows most of a variant, as far as a terminal has room for it.
+func Story(r lab.Record, v lab.VariantJudgement) string {
+	events, left := r.Story(v)
+	if len(events) == 0 {
+		return ""
+	}
+	drawing := lab.PrintableLines(history.Timelines(events))
+	if left > 0 {
+		drawing += fmt.Sprintf("   (%d other events of this trial are left out; the report draws them.)\n", left)
+	}
+	return drawing
 }
 
 func times(r *lab.Results) Table {
@@ -234,8 +285,16 @@ func Verdict(v lab.Verdict, on bool) Trusted {
 	return Paint(o.Words, colours[o.Tone], on)
 }
 
-// shown is an outcome as a table shows it. Its colour says whether it is good for the reader, and its check mark that it was predicted.
+// shown is an outcome as a table shows it. Its colour says whether it is good for the reader, and its check mark that it was predicted. Of a
+// predicted loss only the loss is red.
 func shown(o outcome.Outcome, on bool) Trusted {
+	predicted := outcome.Whole(lab.AsExpected).Words
+	if seen, is := strings.CutSuffix(o.Words, predicted); is && o.Tone == outcome.Bad {
+		if loss, is := strings.CutSuffix(seen, ", "); is {
+			seen = string(Paint(loss, Red, on)) + ", "
+		}
+		return Trusted(seen + predicted + " ✓")
+	}
 	sign := map[outcome.Tone]string{outcome.Good: " ✓", outcome.Bad: " ✓", outcome.Alarm: " ✗"}[o.Tone]
 	return Paint(o.Words+sign, colours[o.Tone], on)
 }

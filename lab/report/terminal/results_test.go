@@ -113,12 +113,16 @@ func TestTheListGivesNoAnswerAway(t *testing.T) {
 	}
 }
 
-// A run that is not as predicted says why, and no other.
+// A run that is not as predicted says why, and no other. Beside several others each has its claim.
 func TestResultsSayWhy(t *testing.T) {
 	runs := make([]lab.Result, 2)
 	runs[0].Judgement = lab.Judgement{Experiment: "L98-lost", Verdict: lab.Unexpected, Why: "one update is lost"}
 	runs[1].Judgement = lab.Judgement{Experiment: "L99-kept", Verdict: lab.AsExpected}
+	runs[1].Record.Claim = strings.Repeat("a long claim ", 9)
 	text := Results(&lab.Results{Runs: runs}, Screen{})
+	if n := strings.Count(text, "long"); n != 9 || strings.Contains(text, "\uFFFD") {
+		t.Errorf("%d of 9 parts of the claim are there:\n%s", n, text)
+	}
 	if !strings.Contains(text, "L98-lost: unexpected: one update is lost\n") || strings.Contains(text, "L99-kept: as predicted:") {
 		t.Errorf("the reasons are wrong in\n%s", text)
 	}
@@ -230,7 +234,7 @@ func TestAPredictedLossIsNeverGreen(t *testing.T) {
 		{Version: "v1", Verdict: lab.AsExpected, Order: &check.Order{Winners: 20}},
 	}}
 	for words, colour := range map[string]Colour{
-		"648 views lost, as predicted ✓": Red, "20 winners, 19 too many, as predicted ✓": Red, "violation in 3 of 3 trials, as predicted ✓": Red,
+		"648 views lost": Red, "20 winners, 19 too many": Red, "violation in 3 of 3 trials": Red,
 		"no violation in 3 trials, as predicted ✓": Green, "violation in 1 of 3 trials, unexpected ✗": Alarm,
 		"no violation in 3 trials, inconclusive": Yellow,
 	} {
@@ -246,12 +250,15 @@ func TestAPredictedLossIsNeverGreen(t *testing.T) {
 	painted := Bursts(r, Screen{Colour: true})
 	red := func(words any) string { return string(Paint(fmt.Sprint(words), Red, true)) }
 	for _, cell := range []string{
-		red(648), red("as predicted ✓"), red(20), string(Paint("as predicted ✓", Green, true)), string(Paint("3", Alarm, true)),
+		red(648), red(20), string(Paint("as predicted ✓", Green, true)), string(Paint("3", Alarm, true)),
 		string(Paint("unexpected ✗", Alarm, true)), string(Paint("inconclusive", Yellow, true)),
 	} {
 		if !strings.Contains(painted, cell) {
 			t.Errorf("there is no %q in\n%s", cell, painted)
 		}
+	}
+	if strings.Contains(painted, red("as predicted ✓")) {
+		t.Error("a prediction that came true is red")
 	}
 	if strings.Contains(Bursts(r, Screen{}), "\x1b") {
 		t.Error("a screen without colours has some")

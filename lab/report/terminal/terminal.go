@@ -26,6 +26,14 @@ type Screen struct {
 	Colour  bool
 }
 
+// AtMost is the screen with at most so many columns. A file has as many.
+func (s Screen) AtMost(columns int) Screen {
+	if s.Columns == 0 || s.Columns > columns {
+		s.Columns = columns
+	}
+	return s
+}
+
 // Wrap breaks words into lines that fit. taken is how many columns stand before them.
 func (s Screen) Wrap(words string, taken int) string {
 	columns := widest
@@ -104,6 +112,16 @@ func (t Table) Right(columns ...string) Table {
 	for i, name := range t.header {
 		if slices.Contains(columns, name) {
 			t.columns[i].align = text.AlignRight
+		}
+	}
+	return t
+}
+
+// Narrow breaks the lines of columns between words, so that they are only as wide as that.
+func (t Table) Narrow(width int, columns ...string) Table {
+	for i, name := range t.header {
+		if c := &t.columns[i]; slices.Contains(columns, name) {
+			c.widest = min(c.widest, max(width, c.least))
 		}
 	}
 	return t

@@ -6,7 +6,6 @@ import (
 	"unicode"
 
 	"locklab/lab"
-	"locklab/lab/history"
 	"locklab/lab/scorecard"
 )
 
@@ -19,10 +18,14 @@ func Scorecard(c *scorecard.Scorecard, screen Screen) string {
 		t.Row(number, row.Title, fmt.Sprintf("%.1f s", row.Took), State(row.State, screen.Colour))
 	}
 	fmt.Fprintf(&b, "%s\n\n", t.In(screen))
-	if m := measured(c); m.Len() > 0 {
-		fmt.Fprintf(&b, "%s\n\n", m.In(screen))
-	}
+	before := b.Len()
 	writeFailures(&b, c, screen)
+	if m := measured(c); m.Len() > 0 {
+		if b.Len() > before {
+			b.WriteString("\n")
+		}
+		fmt.Fprintf(&b, "%s\n", m.In(screen))
+	}
 	writeFooter(&b, c, screen)
 	return b.String()
 }
@@ -40,7 +43,7 @@ func writeFailures(b *strings.Builder, c *scorecard.Scorecard, screen Screen) {
 		}
 		for _, v := range row.Variants {
 			if v.Verdict == lab.Unexpected {
-				fmt.Fprintf(b, "\n%s:\n%s\n", v.Name, lab.PrintableLines(history.Timelines(v.Evidence)))
+				fmt.Fprintf(b, "\n%s:\n%s\n", v.Name, Story(row.Saved.Record, v))
 			}
 		}
 	}
