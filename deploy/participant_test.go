@@ -55,7 +55,8 @@ func TestANumberIsTakenOnce(t *testing.T) {
 			if (err != nil) != c.taken || c.taken && !strings.Contains(said.String(), "the lab in "+c.folder+".") {
 				t.Errorf("%v, %q, %q", err, printed.String(), said.String())
 			}
-			_, err = composefiles.Load(t.Context(), "..", "", strings.Split(strings.ReplaceAll(strings.TrimSpace(printed.String()), `"`, ""), "\n")...)
+			settings := strings.Split(strings.ReplaceAll(strings.TrimSpace(printed.String()), `"`, ""), "\n")
+			_, err = composefiles.Load(t.Context(), "..", "", settings...)
 			if (err != nil) != c.taken { // the lines after a refusal must not be for another lab
 				t.Errorf("Compose reads these settings: %v: %s", err, printed.String())
 			}

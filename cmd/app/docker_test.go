@@ -55,8 +55,8 @@ END
 "logs "*) echo 'nginx: [emerg] host not found' >&2 ;;
 *) echo "the fake docker does not know: $*" >&2; exit 9 ;;
 esac
-`, composefiles.Config(), d.calls, d.first, shellQuote(neededImages(t)), shellQuote("locklab|locklab-all-1|"+cmp.Or(d.ports, "127.0.0.1:1-65535->1-65535/tcp")),
-		d.ps, cmp.Or(d.up, "echo Started"), d.over)
+`, composefiles.Config(), d.calls, d.first, shellQuote(neededImages(t)),
+		shellQuote("locklab|locklab-all-1|"+cmp.Or(d.ports, "127.0.0.1:1-65535->1-65535/tcp")), d.ps, cmp.Or(d.up, "echo Started"), d.over)
 	if err := os.WriteFile(filepath.Join(dir, "docker"), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,8 @@ const (
 // files checks that there is a lab to start.
 func (m machine) files(context.Context) []Result {
 	if m.lab.Err != nil {
-		return problem(m.lab.Err.Error(), "run it in the checkout with Docker Compose, or name the checkout with --dir; until then images, ports and subnet are not checked")
+		return problem(m.lab.Err.Error(), "run it in the checkout with Docker Compose, or name that with --dir; "+
+			"until then images, ports and subnet are not checked")
 	}
 	dir, _ := filepath.Abs(m.lab.Dir)
 	return ok(fmt.Sprintf("docker-compose.yml in %s: %d images, %d ports", dir, len(m.lab.Images), len(m.lab.Ports)))

@@ -54,13 +54,14 @@ func (p *Project) Starts(service string) bool { return p.Project.Files.Services[
 
 const asDocker = "LAB_TEST_COMPOSE_CONFIG"
 
-// Config is the line of a script named docker that answers docker compose config. The program of the test answers, when it is started again.
+// Config is the line of a script named docker that answers docker compose config. The program of the test is started again for it.
 func Config() string {
 	self, err := os.Executable()
 	if err != nil {
 		panic(err)
 	}
-	return fmt.Sprintf(`case "$*" in "compose --profile=load config "*) %s=1 exec '%s' ;; esac`, asDocker, strings.ReplaceAll(self, "'", `'\''`))
+	self = strings.ReplaceAll(self, "'", `'\''`)
+	return fmt.Sprintf(`case "$*" in "compose --profile=load config "*) %s=1 exec '%s' ;; esac`, asDocker, self)
 }
 
 func init() {
