@@ -186,6 +186,16 @@ func TestUntilAViolationShows(t *testing.T) {
 	}
 }
 
+// Only its holder is said to hold the lock.
+func TestWhereAMistakenClientIs(t *testing.T) {
+	p := begun(t, "A A … B")
+	clients := p.Clients()
+	a, b := p.Where(clients[0]), p.Where(clients[1])
+	if a != "believes that it holds the lock, read 0" || b != "holds the lock" {
+		t.Errorf("A %s, and B %s", a, b)
+	}
+}
+
 // A client that works without the lock is mistaken, until its release has ended. One that was refused is not.
 func TestAClientIsMistaken(t *testing.T) {
 	for moves, want := range map[string][2]string{

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"locklab/lab/history"
@@ -169,6 +170,15 @@ func (p *Play) Mistaken(c Client) string {
 		return now.holder + " has replaced its key"
 	}
 	return now.holder + " holds it now"
+}
+
+// Where says where a client is. One that is mistaken does not hold the lock.
+func (p *Play) Where(c Client) string {
+	where := c.Where()
+	if rest, holds := strings.CutPrefix(where, "holds the lock"); holds && p.Mistaken(c) != "" {
+		return "believes that it holds the lock" + rest
+	}
+	return where
 }
 
 // Clients are the clients, each with its position.

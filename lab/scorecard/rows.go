@@ -362,7 +362,7 @@ var rows = []Row{
 		tries:   []attempt{control("no process ends or starts", deployment(false)), variation("one ends, and one starts", deployment(true))},
 	},
 	{
-		ID: "T25-failover", Title: "the master is replaced", Claim: failover,
+		ID: "T25-failover", Title: "the master is replaced, after replication", Claim: failover,
 		Promise: "When the master is killed and a replica that has the lock replaces it, nobody else is granted the key during the lease, " +
 			"or before the release of a lock that is renewed. Then the next process is granted the key.",
 		Matters: "A failover is what sentinels are for. A client that does not follow its lock to the new master loses it.",

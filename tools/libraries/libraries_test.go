@@ -104,8 +104,8 @@ func madeUp(name, store string, of *Library, states map[string]scorecard.State) 
 	return result{Lock{Name: name, Of: of, Language: "Go"}, Record{Version: "1.0", Scorecard: card}}
 }
 
-// A cell says what the scorecard says, and links what is documented unless this way does not have the limit. A violation has its
-// counterexample, the ways over the same servers with which the row holds, and the command that reproduces it.
+// A cell says what the scorecard says. A violation has its counterexample, the ways over the same servers with which the row holds, and
+// what is documented, unless this way does not have the limit.
 func TestTheTablesSayWhatTheScorecardsSay(t *testing.T) {
 	bad := &Library{Title: "Bad", Limits: []Limit{{"T03 T12", "It does not compare.", "https://a.example/bad"}}}
 	all := []result{
@@ -118,11 +118,11 @@ func TestTheTablesSayWhatTheScorecardsSay(t *testing.T) {
 	violations := violationTable(all)
 	for _, c := range []struct{ table, line string }{
 		{waysTable(all), "| good | Good 1.0 (Go, etcd) |"},
-		{scoreTable(all), "| good | holds | no | holds |"},
-		{scoreTable(all), "| bad | holds | holds | [**violated**](https://a.example/bad) |"},
-		{scoreTable(all), "| polls | holds | holds | holds |"},
+		{scoreTable(all), "| good | ✓ | – | ✓ |"},
+		{scoreTable(all), "| bad | ✓ | ✓ | **✗** | ✓ | ✓ | ✓ | ? |"},
+		{scoreTable(all), "| polls | ✓ | ✓ | ✓ |"},
 		{violations, `| bad | T03-late-release violated | C and B; both \| wrote 1 | polls (violates T20) | ` +
-			"[It does not compare.](https://a.example/bad) | `make library NAME=bad ROW=T03` |"},
+			"[It does not compare.](https://a.example/bad) |"},
 		{violations, "| bad | T10-cut-waiter inconclusive |"},
 		{violations, `| polls | T20-quiet-wait violated | C and B; both \| wrote 1 | bad (violates T03) | - |`},
 		{caption(all), "| 2026-11-28 | 2026-11-28 | etcd 7, redis 7, redlock 7 |"},
@@ -133,17 +133,25 @@ func TestTheTablesSayWhatTheScorecardsSay(t *testing.T) {
 	}
 }
 
-// A row that no lock claims is no column, and one that another lock claims is "no", also where the scorecard is older than the row.
-func TestRowsThatNoLockClaims(t *testing.T) {
-	redis, sentinel := madeUp("redis", protocol.Redis, &Library{}, nil), madeUp("sentinel", protocol.Sentinel, &Library{}, nil)
+// A table has no column that its language did not try, and a row that another lock claims is "–", also where the scorecard is older.
+func TestATablePerLanguage(t *testing.T) {
+	foreign := &Library{Package: "p"}
+	redis, sentinel := madeUp("redis", protocol.Redis, foreign, nil), madeUp("sentinel", protocol.Sentinel, foreign, nil)
+	ours, java := madeUp("ours", protocol.Redis, &Library{}, nil), madeUp("java", protocol.Redis, foreign, nil)
+	java.Language = "Java"
 	redis.Rows = slices.DeleteFunc(redis.Rows, func(s scorecard.Score) bool { return lab.Number(s.ID) == "T25" })
-	if table := scoreTable([]result{redis}); strings.Contains(table, "T25") {
-		t.Errorf("no lock claims T25:\n%s", table)
-	}
-	table := scoreTable([]result{redis, sentinel})
-	for _, line := range []string{"| T25 | T27 |", "| no | holds |\n", "| holds | holds |\n"} {
-		if !strings.Contains(table, line) {
-			t.Errorf("no %q in\n%s", line, table)
+	text := scoreTables([]result{ours, redis, java, sentinel})
+	before, rest, _ := strings.Cut(text, "### Go")
+	goTable, javaTable, _ := strings.Cut(rest, "### Java")
+	for _, c := range []struct{ table, has, hasNot string }{
+		{before, "| ours |", "T25"},
+		{goTable, "| T25 | T27 |", "java"},
+		{goTable, "| – | ✓ |\n", "| ours |"},
+		{goTable, "| ✓ | ✓ |\n", "| ours |"},
+		{javaTable, "| java |", "T25"},
+	} {
+		if !strings.Contains(c.table, c.has) || strings.Contains(c.table, c.hasNot) {
+			t.Errorf("no %q, or %q, in\n%s", c.has, c.hasNot, c.table)
 		}
 	}
 }

@@ -37,7 +37,7 @@ func tablesOf(locks []Lock) (map[string]string, error) {
 		return nil, errors.New("no lock was tried")
 	}
 	return map[string]string{
-		"tried": caption(all), "ways": waysTable(all), "rows": rowTable(all), "scores": scoreTable(all), "violations": violationTable(all),
+		"tried": caption(all), "ways": waysTable(all), "rows": rowTable(all), "scores": scoreTables(all), "violations": violationTable(all),
 		"costs": costTable(all),
 	}, nil
 }
@@ -93,16 +93,43 @@ func (r result) claims(row scorecard.Row) bool {
 	return row.Claim.Made == nil || row.Claim.Made(r.Claims)
 }
 
-// scoreTable has a line for each lock, with a cell for each row.
+// scoreTables has a table for this lab's locks, and one for each language. A table has the columns of the rows that one of its locks tried.
+func scoreTables(all []result) string {
+	var names []string
+	groups := make(map[string][]result)
+	for _, r := range all {
+		name := r.Language
+		if r.Of.Package == "" {
+			name = "Our own"
+		}
+		if groups[name] == nil {
+			names = append(names, name)
+		}
+		groups[name] = append(groups[name], r)
+	}
+	var text strings.Builder
+	for i, name := range names {
+		if i > 0 {
+			text.WriteString("\n")
+		}
+		fmt.Fprintf(&text, "### %s\n\n%s", name, scoreTable(groups[name]))
+	}
+	return text.String()
+}
+
+// scoreTable has a line for each lock, with a cell for each row that one of them tried.
 func scoreTable(all []result) string {
+	rows := slices.DeleteFunc(scorecard.Rows(), func(row scorecard.Row) bool {
+		return !slices.ContainsFunc(all, func(r result) bool { return r.cell(row) != untried })
+	})
 	columns := []string{"lock"}
-	for _, row := range claimed(all) {
+	for _, row := range rows {
 		columns = append(columns, lab.Number(row.ID))
 	}
 	var lines [][]string
 	for _, r := range all {
 		line := []string{r.Name}
-		for _, row := range claimed(all) {
+		for _, row := range rows {
 			line = append(line, r.cell(row))
 		}
 		lines = append(lines, line)
@@ -110,19 +137,15 @@ func scoreTable(all []result) string {
 	return marked.Table(len(columns), columns, lines)
 }
 
-// cell is the result of a row. When it does not hold, the cell links what the documentation says of it.
+const untried = "–"
+
+// cell is the result of a row.
 func (r result) cell(row scorecard.Row) string {
-	states := map[scorecard.State]string{
-		scorecard.Holds: "holds", scorecard.Violated: "**violated**", scorecard.Inconclusive: "inconclusive", scorecard.NotClaimed: "no",
-	}
-	state := states[r.score(row.ID).State]
 	if !r.claims(row) {
-		state = states[scorecard.NotClaimed]
+		return untried
 	}
-	if limit, documented := r.limit(lab.Number(row.ID)); documented && state != states[scorecard.Holds] {
-		return fmt.Sprintf("[%s](%s)", state, limit.URL)
-	}
-	return state
+	cells := map[scorecard.State]string{scorecard.Holds: "✓", scorecard.Violated: "**✗**", scorecard.Inconclusive: "?"}
+	return cmp.Or(cells[r.score(row.ID).State], untried)
 }
 
 func (r result) score(id string) scorecard.Score {
@@ -141,17 +164,17 @@ func violationTable(all []result) string {
 			if score.State != scorecard.Violated && score.State != scorecard.Inconclusive {
 				continue
 			}
-			number, documented := lab.Number(score.ID), "-"
-			if limit, found := r.limit(number); found {
+			documented := "-"
+			if limit, found := r.limit(lab.Number(score.ID)); found {
 				documented = fmt.Sprintf("[%s](%s)", limit.Says, limit.URL)
 			}
 			rows = append(rows, []string{
 				r.Name, fmt.Sprintf("%s %s", score.ID, score.State), marked.Cell(lab.OneLine(score.Why)), r.holdsWith(score.ID, all),
-				documented, fmt.Sprintf("`make library NAME=%s ROW=%s`", r.Name, number),
+				documented,
 			})
 		}
 	}
-	columns := []string{"lock", "row", "what was seen", "holds with", "its documentation", "reproduce"}
+	columns := []string{"lock", "row", "what was seen", "holds with", "its documentation"}
 	return marked.Table(len(columns), columns, rows)
 }
 

@@ -14,6 +14,7 @@ import (
 const (
 	contents    = "docs/README.md" // its groups of links are the menu
 	experiments = "docs/experiments/README.md"
+	start       = "README.md" // "Get started"
 )
 
 // A page is a Markdown file. Its source is its path in the repository, and its URL is a path in the site.
@@ -98,13 +99,16 @@ func readPage(root, source string) (*page, error) {
 	if !ok {
 		return nil, errors.New(source + " does not begin with a heading of level 1")
 	}
+	if source == start {
+		title = "Get started" // its heading is the name of all
+	}
 	return &page{source, urlOf(source), title, body}, nil
 }
 
 // urlOf returns where a page or a picture is in the site. A page is a folder.
 func urlOf(source string) string {
-	if source == "README.md" {
-		return "docs/readme/" // docs/ is docs/README.md
+	if source == start {
+		return "docs/start/"
 	}
 	if found := experiment.FindStringSubmatch(source); found != nil {
 		return "experiments/" + found[1] + "/"

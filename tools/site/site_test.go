@@ -180,6 +180,17 @@ func TestSearchInChromium(t *testing.T) {
 	second := chrome.Ask[string](b, `document.querySelectorAll(".found a")[1].href`)
 	b.Do(chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.Enter))
 	arrives(b, second)
+	for _, c := range []struct{ from, query, first string }{
+		{"", "lock expires while working", "experiments/L05/"}, // no page has all of these words
+		{"story/4/", "fencing token", "docs/glossary/#"},
+		{"steps/", "how to run it", "docs/"},
+	} {
+		b.Open(server.URL+"/below/"+c.from, chrome.View{Width: 1280, Height: 720, Scheme: "light"})
+		search(b, c.query)
+		if first := chrome.Ask[string](b, `document.querySelector(".found a").href`); !strings.HasPrefix(first, server.URL+"/below/"+c.first) {
+			t.Errorf("from %q, %q finds %s first", c.from, c.query, first)
+		}
+	}
 	b.Calm(func(url string) bool { return strings.HasPrefix(url, server.URL) || strings.HasPrefix(url, "data:") })
 }
 

@@ -188,7 +188,7 @@ func (b *burst) compare(events []history.Event) {
 	}
 	b.tell(lost)
 	b.finalStep(events[at], lost, says)
-	b.steps[len(b.steps)-1].Note = "drawn in an order that explains the numbers" // a copy reports what it wrote, not when
+	b.steps[len(b.steps)-1].Note = "the numbers are recorded, their order is not: the drawing shows one that fits"
 }
 
 func viewPart(i int) string { return fmt.Sprint("view-", i) }

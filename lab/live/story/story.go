@@ -75,8 +75,8 @@ var Scenes = []Scene{
 		Text:     "Each copy of the program now has a mutex: inside it, one request at a time reads and writes. There are still two copies.",
 		Question: "20 people open the page again. Are views lost?",
 		Choices: []Choice{
-			{"No: the mutex lets only one request at a time read and write.", "Each copy has its own mutex, which does not stop the other."},
 			{"Yes, the two copies together still lose some.", ""},
+			{"No: the mutex lets only one request at a time read and write.", "Each copy has its own mutex, which does not stop the other."},
 			{"Only when the machine is slow.", "Two copies write simultaneously on each machine; speed changes how often."},
 		},
 		Stage:      stage.Options{Copies: 2, Views: Visitors, Mutex: true},
@@ -159,9 +159,9 @@ var Scenes = []Scene{
 			"replica becomes the master. To be sure of it, the lab cuts the replication first.",
 		Question: "B asks the new master for the lock. Is it refused?",
 		Choices: []Choice{
+			{"No: the new master does not know the lock.", ""},
 			{"Yes: the lock was confirmed.", "The master confirmed it, and the new master has never had the key."},
 			{"Yes, until A's lease is over.", "The new master has neither the key nor its lease."},
-			{"No: the new master does not know the lock.", ""},
 		},
 		Stage:      stage.Options{Clients: two, Replica: true},
 		Experiment: "F01", Variants: []string{"no kill", "replication cut, lock taken, killed"},

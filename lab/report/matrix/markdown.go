@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -9,9 +10,15 @@ import (
 
 // Markdown is the matrix as a table, with links to the experiments' pages, which are below root. A cell has a word or two.
 func (m Matrix) Markdown(root string) string {
-	return table("lock", m.Strategies, m.Anomalies, func(strategy, anomaly string) string {
-		return m.Cell(strategy, anomaly).markdown(root)
-	})
+	var rows [][]string
+	for _, strategy := range m.Strategies {
+		row := []string{cmp.Or(called[strategy], strategy)}
+		for _, anomaly := range m.Anomalies {
+			row = append(row, m.Cell(strategy, anomaly).markdown(root))
+		}
+		rows = append(rows, row)
+	}
+	return marked.Table(1+len(m.Anomalies), append([]string{"lock"}, m.Anomalies...), rows)
 }
 
 // Whole is the matrix with the number of cells that say nothing.
@@ -29,21 +36,15 @@ func (m Matrix) Whole() string {
 
 // Narrow is the matrix of a few locks, with a row for each anomaly.
 func (m Matrix) Narrow(root string, strategies ...string) string {
-	return table("what happens", m.Anomalies, strategies, func(anomaly, strategy string) string {
-		return m.Cell(strategy, anomaly).markdown(root)
-	})
-}
-
-func table(what string, rows, columns []string, cell func(row, column string) string) string {
-	var all [][]string
-	for _, row := range rows {
-		cells := []string{row}
-		for _, column := range columns {
-			cells = append(cells, cell(row, column))
+	var rows [][]string
+	for _, anomaly := range m.Anomalies {
+		row := []string{anomaly}
+		for _, strategy := range strategies {
+			row = append(row, m.Cell(strategy, anomaly).markdown(root))
 		}
-		all = append(all, cells)
+		rows = append(rows, row)
 	}
-	return marked.Table(1+len(columns), append([]string{what}, columns...), all)
+	return marked.Table(1+len(strategies), append([]string{"what happens"}, strategies...), rows)
 }
 
 // markdown is the cell, which links the first experiment that it rests on.
@@ -74,7 +75,7 @@ func (m Matrix) Reasons() string {
 			if same := slices.IndexFunc(rows[of:], func(row []string) bool { return row[2] == c.Why }); same >= 0 {
 				rows[of+same][1] += ", " + anomaly
 			} else {
-				rows = append(rows, []string{strategy, anomaly, c.Why})
+				rows = append(rows, []string{cmp.Or(called[strategy], strategy), anomaly, c.Why})
 			}
 		}
 	}

@@ -206,7 +206,7 @@ func TestMarkdown(t *testing.T) {
 		strings.Count(narrow, "\n") != 2+len(m.Anomalies) {
 		t.Errorf("no %q in\n%s", row, narrow)
 	}
-	reason := "| v2 | lost at failover, network cut in two, restart with data loss, clock jump, eviction, " +
+	reason := "| v2 process mutex | lost at failover, network cut in two, restart with data loss, clock jump, eviction, " +
 		"acquire with lost reply | " + noServer + " |\n"
 	if reasons := m.Reasons(); !strings.Contains(reasons, reason) {
 		t.Errorf("no %q in\n%s", reason, reasons)

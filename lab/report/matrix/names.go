@@ -11,6 +11,12 @@ var strategies = []string{
 	"Memcached add, delete",
 }
 
+// called are the rows of the versions, for people.
+var called = map[string]string{
+	"v2": "v2 process mutex", "v3": "v3 Redis", "v3 with WAIT": "v3 Redis with WAIT", "v4": "v4 RedLock", "v5": "v5 database",
+	"v6": "v6 ZooKeeper", "v7": "v7 etcd", "v8": "v8 Memcached",
+}
+
 // anomalies are the columns that there always are, as experiments name them.
 var anomalies = []string{
 	"lost update over instances", "orphaned lock", "unlock by a non-owner", fixedLease, renewedLease, "pause",

@@ -165,7 +165,7 @@ func (g *Game) tell(m explore.Move, happened []history.Event, before []explore.V
 func (g *Game) board() {
 	clients := NewTable("client", "is", "next step")
 	for _, c := range g.Clients() {
-		is := c.Where()
+		is := g.Where(c)
 		if mistaken := g.Mistaken(c); mistaken != "" {
 			is += ", but " + mistaken
 		}
