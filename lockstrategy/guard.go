@@ -9,8 +9,8 @@ import (
 // Guard gives a strategy the callback form that pview and order ask for.
 type Guard struct {
 	Strategy Strategy
-	Wait     time.Duration // longest wait for the lock; 0: as long as the caller's context
-	Once     bool          // one attempt, without a wait
+	Wait     time.Duration // longest wait for the lock; without one, the caller's context bounds the wait
+	Once     bool          // make one attempt and do not wait
 	Observer Observer      // may be nil
 }
 
@@ -57,7 +57,7 @@ func (g Guard) Do(ctx context.Context, key string, fn func(ctx context.Context, 
 	return fn(work, lease.FencingToken())
 }
 
-// Within is the guard with another longest wait. 0: it makes one attempt, and does not wait.
+// Within returns the guard with another longest wait. With 0 it makes one attempt and does not wait.
 func (g Guard) Within(wait time.Duration) Guard {
 	g.Wait, g.Once = wait, wait <= 0
 	return g

@@ -27,7 +27,7 @@ type Lease struct {
 
 // Holder does the work of a [Lease]: a session with a server, or a holder in a queue. Users of a lease do not need it.
 type Holder interface {
-	// Until is when the lease ends unless it is renewed before. Zero: it does not end by itself.
+	// Until is when the lease ends unless it is renewed before. It is zero for a lease that does not end by itself.
 	Until() time.Time
 	// Release is called once, and does what [Lease.Release] says. It ends the lease's context before it asks a server.
 	Release(ctx context.Context) error
@@ -36,7 +36,8 @@ type Holder interface {
 // Yielder is an optional interface of a [Holder], for a queue in front of a strategy. The queue calls it after a release, before its next
 // caller asks the server, so that other processes that wait go first. A strategy whose server queues those that wait does not need it.
 type Yielder interface {
-	// Others is how many other processes the release has notified, because they wait. Below 0: the server cannot tell.
+	// Others is how many other processes the release has notified, because they wait. It is negative where the server
+	// cannot tell.
 	Others() int
 	// Yield blocks until they have had the key, or do not seem to want it. It returns early when ctx ends.
 	Yield(ctx context.Context)
@@ -51,10 +52,10 @@ func NewLease(ctx context.Context, token uint64, holder Holder) *Lease {
 // last release. It has the values of the context under which the lease was acquired. Pass it to all work that needs the lock.
 func (l *Lease) Context() context.Context { return l.ctx }
 
-// FencingToken is a number that grows from lease to lease of a key. 0: this strategy issues none.
+// FencingToken is a number that grows from lease to lease of a key. It is 0 with a strategy that issues none.
 func (l *Lease) FencingToken() uint64 { return l.token }
 
-// Until is when the lease ends unless it is renewed before. Zero: it does not end by itself.
+// Until is when the lease ends unless it is renewed before. It is zero for a lease that does not end by itself.
 func (l *Lease) Until() time.Time { return l.holder.Until() }
 
 // Holder is for a queue in front of a strategy.
@@ -75,10 +76,10 @@ func (l *Lease) Release(ctx context.Context) error {
 
 // Request is what one Acquire asks for: the result of its options.
 type Request struct {
-	Once        bool           // make one attempt
-	Wait        *time.Duration // longest wait; nil: as long as the context
-	Expiry      *time.Duration // of a lease that is not renewed; nil: the lease is the strategy's, and is renewed
-	RenewAtMost *time.Duration // longest time under renewal; nil: until the release
+	Once        bool           // [TryOnce]
+	Wait        *time.Duration // [WaitAtMost], if it was given
+	Expiry      *time.Duration // [LeaseFor], if it was given. Otherwise the lease has the strategy's length and is renewed
+	RenewAtMost *time.Duration // [RenewAtMost], if it was given. Otherwise the lease is renewed until its release
 }
 
 // Option changes how a lock is acquired.
@@ -144,10 +145,11 @@ const (
 
 // Timing is how long leases and answers may last. Zero fields mean the defaults.
 type Timing struct {
-	// Expiry is the length of a lease, 10 ms to 24 h; 0: DefaultLease. The server frees the key then, unless the lease is renewed. A renewal
-	// is due at a third of it.
-	Expiry  time.Duration
-	Request time.Duration // longest wait for one answer; 0: two seconds, or a third of a shorter lease
+	// Expiry is the length of a lease, from ShortestLease to LongestLease. After it the server frees the key, unless the lease was renewed.
+	// A renewal is due after a third of it. The default is DefaultLease.
+	Expiry time.Duration
+	// Request is the longest wait for one answer. The default is two seconds, or a third of a lease that is shorter than six.
+	Request time.Duration
 }
 
 // WithDefaults applies the defaults. It refuses a request timeout of two thirds of the lease or more: a renewal has to be answered in time.
@@ -196,8 +198,8 @@ var (
 // OtherHolder describes the client that had the key at the last attempt. An error of Acquire wraps it after an attempt that was not
 // granted, also when a wait has ended. No strategy knows that client's name: owners have random ones.
 type OtherHolder struct {
-	Here bool          // it is a caller of the same process, which has the key, competes for it or releases it
-	Left time.Duration // the rest of its lease when the wait ended, unless it renews that; 0: this strategy cannot tell
+	Here bool          // a caller of the same process has the key, competes for it or releases it
+	Left time.Duration // the rest of its lease when the wait ended, unless it renews the lease. It is 0 where the strategy cannot tell
 }
 
 func (h OtherHolder) Error() string {
@@ -227,7 +229,7 @@ func EndOf(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", err, cause)
 }
 
-// LossOf says why a lease with this context was lost; nil: it was not.
+// LossOf returns why a lease with this context was lost, or nil if it was not.
 func LossOf(ctx context.Context) error {
 	if cause := context.Cause(ctx); errors.Is(cause, ErrLost) {
 		return cause

@@ -36,7 +36,7 @@ type nothing struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	until  time.Time
-	timer  *time.Timer // nil: it has no end
+	timer  *time.Timer // nil if the lease has no end
 }
 
 // Until implements [Holder].

@@ -34,7 +34,7 @@ type masterSlave struct {
 	last atomic.Value // *redis.Client: the last master that was found
 
 	mu     sync.Mutex    // held while the nodes are asked
-	master *redis.Client // nil: the nodes must be asked
+	master *redis.Client // nil if the nodes must be asked
 	asked  time.Time     // when they were asked last
 	err    error         // why that found no master
 }

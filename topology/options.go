@@ -10,12 +10,12 @@ import (
 	"strings"
 	"time"
 
-	"locklab/internal/reach"
-	"locklab/internal/replies"
-
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+
+	"locklab/internal/reach"
+	"locklab/internal/replies"
 )
 
 // Limits of every client.
@@ -121,7 +121,7 @@ func until(ctx context.Context, try func(context.Context) error) error {
 	})
 }
 
-// refusedFor returns why a server will refuse a client again; empty: it may not.
+// refusedFor returns why a server will refuse a client again, or "" if it may not.
 func refusedFor(err error) string {
 	var certificate *tls.CertificateVerificationError
 	switch {

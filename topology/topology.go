@@ -49,14 +49,14 @@ type Config struct {
 
 // Access is what a client needs to reach the servers.
 type Access struct {
-	User     string  // of the Redis servers, not of the sentinels; empty: the user "default". It needs a Password
-	Password string  // of the Redis servers, not of the sentinels; empty: none
+	User     string  // of the Redis servers, not of the sentinels. It needs a Password; the default is the user "default"
+	Password string  // of the Redis servers, not of the sentinels; empty for servers without one
 	Map      AddrMap // from the addresses that servers announce to those that this machine can dial
 
 	// From URLs.
 	sentinelUser, sentinelPassword string
 	database                       int
-	tls                            *tls.Config // nil: no TLS
+	tls                            *tls.Config // nil without TLS
 }
 
 // Redis is an open topology.
@@ -64,8 +64,8 @@ type Redis struct {
 	Master redis.UniversalClient // reads and writes at the master
 
 	cfg      Config
-	replicas []redis.UniversalClient          // empty: this topology has no replicas
-	isMaster func(redis.UniversalClient) bool // whether one of replicas has become the master; nil: none does
+	replicas []redis.UniversalClient          // empty if the topology has none
+	isMaster func(redis.UniversalClient) bool // whether one of replicas has become the master; nil where none can
 	next     atomic.Uint64                    // counts the calls of Replica
 }
 
@@ -98,7 +98,7 @@ func Open(ctx context.Context, cfg Config) (*Redis, error) {
 	return r, nil
 }
 
-// refusal returns the reason for which a server refuses connections; nil: none does. A Redis in protected mode, or with too many clients,
+// refusal returns why a server refuses connections, or nil if none does. A Redis in protected mode, or with too many clients,
 // sends a line and closes the connection. go-redis takes that line for the reply to its greeting, and tells of a broken pipe.
 func refusal(cfg Config) error {
 	const within = 100 * time.Millisecond

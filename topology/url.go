@@ -119,7 +119,7 @@ func (s server) differs(first server) error {
 	return nil
 }
 
-// mistake returns, in brackets, a mistake that an error looks like; empty: none.
+// mistake returns, in brackets, a mistake that an error looks like, or "".
 func (c Config) mistake(err error) string {
 	asking := strings.Contains(err.Error(), "all sentinels")
 	switch {
@@ -134,7 +134,7 @@ func (c Config) mistake(err error) string {
 	return c.Access.mistake(err)
 }
 
-// mistake returns, in brackets, a mistake about TLS that an error looks like; empty: none.
+// mistake returns, in brackets, a mistake about TLS that an error looks like, or "".
 func (a Access) mistake(err error) string {
 	switch {
 	case a.tls == nil && (errors.Is(err, io.EOF) || strings.HasSuffix(err.Error(), ": EOF")): // the client of a cluster hides it

@@ -36,7 +36,7 @@ func TestAServerComesBackAtAnotherAddress(t *testing.T) {
 			opened := testlocks.Must(topology.Connect(testenv.Context(t), strategy, cfg))(t)
 			t.Cleanup(func() { _ = opened.Close() })
 			var backends versions.Backends
-			if err := backends.Use(opened.Backend()); err != nil {
+			if err := backends.Use(strategy, opened.Backend()); err != nil {
 				t.Fatal(err)
 			}
 			lock := testlocks.Must(versions.Open(strategy, backends))(t)

@@ -7,6 +7,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bradfitz/gomemcache/memcache"
+	"github.com/redis/go-redis/v9"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"gorm.io/gorm"
+
 	"locklab/lockstrategy"
 	"locklab/lockstrategy/etcdlock"
 	"locklab/lockstrategy/localqueue"
@@ -15,14 +20,9 @@ import (
 	"locklab/lockstrategy/redlock"
 	"locklab/lockstrategy/sqllock"
 	"locklab/lockstrategy/zklock"
-
-	"github.com/bradfitz/gomemcache/memcache"
-	"github.com/redis/go-redis/v9"
-	clientv3 "go.etcd.io/etcd/client/v3"
-	"gorm.io/gorm"
 )
 
-// Names of the strategies, as [Open] takes them.
+// Names of the strategies, as [Open] takes them. One that needs a server has the name of its kind of server.
 const (
 	NameNone      = "none"      // no lock: v1
 	NameProcess   = "process"   // a mutex in the process, which is the queue over no lock: v2
@@ -34,39 +34,42 @@ const (
 	NameMemcached = "memcached" // an item in Memcached: v8
 )
 
-// Backends has the clients and settings of strategies. A strategy needs only its own part.
+// Backends has what strategies are built on, and their settings. A strategy needs only its own client.
 type Backends struct {
 	Redis     redis.UniversalClient   // for NameRedis
 	Nodes     []redis.UniversalClient // for NameRedLock
 	Database  *gorm.DB                // for NameDatabase
-	Named     string                  // that database in errors; empty: its kind
+	Named     string                  // what errors call that database; its kind by default
 	ZooKeeper []string                // host:port of the servers of one ensemble, for NameZooKeeper
 	Etcd      *clientv3.Client        // for NameEtcd
 	Memcached *memcache.Client        // for NameMemcached
-	Expiry    time.Duration           // of a lease, unless it is renewed: 10 ms to 24 h; 0: DefaultLease
-	Request   time.Duration           // longest wait for one answer, not for NameRedLock; 0: two seconds, or a third of a shorter lease
-	// NodeTimeout is that wait for a node of NameRedLock; 0: DefaultNodeTimeout, or a third of a shorter lease
+
+	// Expiry and Request are those of [lockstrategy.Timing]. RedLock does not use Request.
+	Expiry, Request time.Duration
+	// NodeTimeout bounds the wait for one of RedLock's nodes. The default is redlock.DefaultNodeTimeout, or a third of a shorter lease.
 	NodeTimeout time.Duration
-	HandOff     localqueue.HandOff // of the queue
+	HandOff     localqueue.HandOff
 }
 
-// Use sets the part of one kind of server: its client, RedLock's nodes, or the addresses of ZooKeeper's servers.
-func (b *Backends) Use(part any) error {
-	switch part := part.(type) {
-	case redis.UniversalClient:
-		b.Redis = part
-	case []redis.UniversalClient:
-		b.Nodes = part
-	case *gorm.DB:
-		b.Database = part
-	case []string:
-		b.ZooKeeper = part
-	case *clientv3.Client:
-		b.Etcd = part
-	case *memcache.Client:
-		b.Memcached = part
-	default:
-		return fmt.Errorf("lock: no strategy is built on a %T", part)
+// Use sets the client of one kind of server, as topology.Servers.Backend returns it. For ZooKeeper, that is the addresses.
+func (b *Backends) Use(kind string, client any) error {
+	var usable bool
+	switch kind {
+	case NameRedis:
+		b.Redis, usable = client.(redis.UniversalClient)
+	case NameRedLock:
+		b.Nodes, usable = client.([]redis.UniversalClient)
+	case NameDatabase:
+		b.Database, usable = client.(*gorm.DB)
+	case NameZooKeeper:
+		b.ZooKeeper, usable = client.([]string)
+	case NameEtcd:
+		b.Etcd, usable = client.(*clientv3.Client)
+	case NameMemcached:
+		b.Memcached, usable = client.(*memcache.Client)
+	}
+	if !usable {
+		return fmt.Errorf("lock: no strategy %q can be built on a %T", kind, client)
 	}
 	return nil
 }
@@ -74,16 +77,21 @@ func (b *Backends) Use(part any) error {
 // Opened is a strategy that is ready for use, with its resources. A call passes from Opened to its Queue, and then to Bare.
 type Opened struct {
 	lockstrategy.Strategy
-	Bare  lockstrategy.Strategy       // without its queue
-	Queue *localqueue.Queue           // nil: this strategy has no queue
-	Admin *redislock.Lock             // looks at locks and frees them by force; nil: this strategy cannot
-	Ping  func(context.Context) error // asks its servers; nil: ask the client that it was given
-	Close func() error                // ends its goroutines and connections; not the clients it was given
-	// Process begins the name of each owner on the server, so that experiments know whose lock is held. Empty: owners have no such names.
+	Bare  lockstrategy.Strategy // the strategy without its queue
+	Queue *localqueue.Queue     // nil for NameNone
+	Close func() error          // ends goroutines and connections, but not the clients that Backends had
+
+	// Admin looks at locks and frees them by force. It is nil for every strategy but NameRedis.
+	Admin *redislock.Lock
+	// Ping asks the servers of a strategy that has connections of its own, as NameZooKeeper has. It is nil for the others: ping the client.
+	Ping func(context.Context) error
+	// Process is how the name of each owner on the server begins, so that experiments know whose lock is held. It is empty for strategies
+	// whose owners have no such names.
 	Process string
 }
 
-// strategies are the ways to lock, by their names. A new one is one entry here.
+// strategies are the ways to lock. A new one is an entry here and its name above. If its server is new, too, the server's client is a
+// field of [Backends] and a case in [Backends.Use].
 var strategies = []struct {
 	name  string
 	local bool // in the process: it needs no server
@@ -145,8 +153,8 @@ func Queued(s lockstrategy.Strategy, bounds localqueue.HandOff) (*Opened, error)
 		return nil
 	}}
 	opened.Admin, _ = s.(*redislock.Lock)
-	if z, ok := s.(*zklock.Lock); ok {
-		opened.Ping = z.Ping
+	if own, ok := s.(interface{ Ping(context.Context) error }); ok {
+		opened.Ping = own.Ping
 	}
 	if named, ok := s.(interface{ Process() string }); ok {
 		opened.Process = named.Process()

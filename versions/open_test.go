@@ -6,12 +6,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
+
 	"locklab/lockstrategy"
 	"locklab/lockstrategy/localqueue"
 	"locklab/lockstrategy/locktest/bubble"
 	"locklab/versions"
-
-	"github.com/alicebob/miniredis/v2"
 )
 
 // A lock that is opened and closed tells the callers that wait in its queue.

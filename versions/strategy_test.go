@@ -6,9 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/glebarez/sqlite"
-
 	"github.com/bradfitz/gomemcache/memcache"
+	"github.com/glebarez/sqlite"
 	"github.com/redis/go-redis/v9"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"gorm.io/gorm"

@@ -1,4 +1,4 @@
-// Package versions is the table of the lab's versions, v0 to v8: several ways to do the same work, each with another lock or none.
+// Package versions is the table of the lab's versions, v0 and up: several ways to do the same work, each with another lock or none.
 //
 // The instances, the demo, the bursts, the matrix, the pages, the load tests and the benchmark read it. A new version starts with one
 // [Version] in this file; CONTRIBUTING.md lists the other files.
@@ -16,15 +16,15 @@ type Version struct {
 	Explanation  string // why a burst over two instances ends as it does, in one sentence
 	LosesUpdates bool   // a burst over two instances is expected to lose updates and to have several winners
 	ArticleValue string // the counter that A4 reports after ArticleUsers page views; "-" if it reports none
-	Strategy     string // for [Open]; empty: the version has no lock, but one atomic command
+	Strategy     string // for [Open]; empty for a version with one atomic command in place of a lock
 	Extra        bool   // not part of the default demo and of the tables in README.md; --versions can name it
 }
 
 // ArticleUsers is the number of page views for which A4 reports counters.
 const ArticleUsers = 666
 
-// Server is the kind of server that keeps the lock: it has the name of the strategy, and so do the flag and the variable with its addresses
-// (--redlock and LAB_REDLOCK). Empty: there is no server.
+// Server is the kind of server that keeps the lock. It has the name of the strategy, and so do the flag and the variable with its addresses
+// (--redlock and LAB_REDLOCK). It is empty for a version without a server.
 func (v Version) Server() string {
 	for _, known := range strategies {
 		if known.name == v.Strategy && known.local {

@@ -113,7 +113,7 @@ func (p *parts) connect(ctx context.Context, c *serveCommand) error {
 		if err == nil {
 			p.closers = append(p.closers, servers.Close)
 			p.servers[kind] = servers
-			err = errors.Join(p.backends.Use(servers.Backend()), p.openStores(ctx, c, servers))
+			err = errors.Join(p.backends.Use(kind, servers.Backend()), p.openStores(ctx, c, servers))
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", "--"+kind, err)

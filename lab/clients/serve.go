@@ -33,7 +33,7 @@ func (l Lock) Connect(ctx context.Context) (b versions.Backends, closeAll func()
 		return b, nil, err
 	}
 	b.Expiry, b.Request, b.NodeTimeout = l.Lease, l.Request, l.Request
-	return b, servers.Close, b.Use(servers.Backend())
+	return b, servers.Close, b.Use(strategyOver(l.Strategy), servers.Backend())
 }
 
 // claims are what the lock can do.

@@ -9,11 +9,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"locklab/lockstrategy"
 	"locklab/lockstrategy/redislock/script"
 	"locklab/lockstrategy/redlock"
-
-	"github.com/redis/go-redis/v9"
 )
 
 // Held is a lock that one server of Redis keeps now.

@@ -16,8 +16,8 @@ const Key = "lock"
 // Lock is a way to lock. All of them try once: a refused client does not ask again.
 type Lock struct {
 	Name       string // as it is called in a table
-	Article    string // that shows it; empty: none does
-	ViolatedIn string // the experiments that violate it; empty: none
+	Article    string // that shows it, if one does
+	ViolatedIn string // the experiments that violate it
 	Acquire    []Step
 	Release    []Step
 	Renew      []Step // in the middle of the work; mostly there is none

@@ -11,13 +11,13 @@ import (
 	"sync"
 	"time"
 
-	"locklab/lockstrategy"
-	"locklab/lockstrategy/session"
-
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc/codes"
+
+	"locklab/lockstrategy"
+	"locklab/lockstrategy/session"
 )
 
 // Lock is a lock on a cluster of etcd. A call of Acquire is a key of its own below the lock's prefix. The oldest of these keys, by create
@@ -100,9 +100,9 @@ type contender struct {
 	key, prefix, name string
 	request           lockstrategy.Request
 	held              *serverLease // of the key when it has the lock
-	position          *serverLease // of the key while it waits; nil: it does not
+	position          *serverLease // of the key while it waits, and nil otherwise
 	private           bool         // the lease is not renewed, and of no use to others
-	revision          int64        // create revision of the key; 0: not created, or not known
+	revision          int64        // create revision of the key; 0 if it was not created, or is not known
 	birth             uint64       // of the servers' data
 	modified          int64        // the revision of its latest version that is known
 	unknown           bool         // the request that creates the key has no answer

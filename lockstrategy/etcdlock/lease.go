@@ -22,7 +22,7 @@ type serverLease struct {
 // fresh reports whether the lease is good for a new holder, which would renew it later than now.
 func (l *serverLease) fresh() bool { return l != nil && time.Since(*l.confirmed.Load()) < l.span/3 }
 
-// idleLease returns a lease that another contender has left; nil: there is none.
+// idleLease returns a lease that another contender has left, or nil if there is none.
 func (e *Lock) idleLease(span time.Duration) *serverLease {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -66,7 +66,8 @@ func (e *Lock) forget() {
 	e.spare = nil
 }
 
-// extend asks the leader for a lease's whole time. It returns the term in which that was asked; 0: this leader has no such lease.
+// extend asks the leader for a lease's whole time. It returns the term in which that was asked, or 0 if this leader has no such
+// lease.
 func (e *Lock) extend(ctx context.Context, l *serverLease) (term uint64, err error) {
 	reply, err := e.client.KeepAliveOnce(ctx, l.id)
 	switch {

@@ -16,7 +16,7 @@ type turn struct {
 	fresh   time.Duration // the time of the lease that was left at its grant
 	unwatch func() bool   // stops the watch for its loss
 	holders int           // so far
-	holder  *holder       // nil: the lease is on its way to the next one
+	holder  *holder       // nil while the lease is on its way to the next holder
 }
 
 // mayPass reports whether the lease may be handed off. With less than half of its time left it is released instead.

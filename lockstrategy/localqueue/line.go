@@ -37,7 +37,7 @@ type line struct {
 	callers list.List // of *caller; the first has waited longest. The caller that competes or holds has left it
 	turn    *turn     // in stateHeld
 
-	yielder lockstrategy.Yielder // lets other processes go first, before the next caller competes; nil: nobody is let first
+	yielder lockstrategy.Yielder // if set, it lets other processes go first, before the next caller competes
 	since   time.Time            // the end of the last turn
 	leases  int                  // held since this process last let others go first
 	used    time.Duration        // the time of these leases
@@ -65,7 +65,7 @@ type caller struct {
 
 // answer ends the wait of a caller in the line.
 type answer struct {
-	turn *turn // the lease is handed off to the caller; nil: the caller competes
+	turn *turn // handed off to the caller; without it, the caller competes
 	err  error // the caller gets no lease
 }
 
@@ -150,7 +150,7 @@ func (q *Queue) yield(cl *caller) error {
 
 // ---- The transitions from a caller to a grant ----
 
-// arrive puts the caller into its key's line. nil: the line was idle, and the caller competes.
+// arrive puts the caller into its key's line. It returns nil if the line was idle: then the caller competes.
 func (q *Queue) arrive(cl *caller) (*list.Element, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

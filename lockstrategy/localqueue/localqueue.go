@@ -39,8 +39,11 @@ type Queue struct {
 // the defaults ("Sustained" in docs/benchmark.md). The bounds are checked at a release: a holder that keeps the lease longer is not
 // interrupted.
 type HandOff struct {
-	Count int           // leases in a row; 0: 128, 1: no hand-off. Where there are fencing tokens a turn has 256 at most
-	Time  time.Duration // since the key came to the process; 0: 100 ms
+	// Count is how many leases follow each other. The default is 128, and 1 means no hand-off. Where leases have fencing tokens, a turn has
+	// 256 leases at most.
+	Count int
+	// Time counts from when the key came to the process. The default is 100 ms.
+	Time time.Duration
 }
 
 // New puts a queue in front of strategy.

@@ -22,18 +22,21 @@ import (
 type Backend struct {
 	// Open opens one more client of the lock, which shares nothing with the others but the server: another process.
 	Open func(t *testing.T, s Settings) Client
-	// Server is asked past all clients. nil: there is none, and every client excludes only itself.
-	Server  *Server
-	Wired   bool // Open can put a wire between client and server
-	Fenced  bool // leases have fencing tokens
-	Admin   bool // its clients can look at locks and free them by force
-	Queued  bool // its clients queue their callers, hand leases off, and let an owner enter again
-	Yields  bool // a client lets others go first after its turn
-	Queues  bool // its server queues those that wait: one that has died is passed over when its lease ends
-	Watches bool // a holder whose key is deleted is told, long before it would renew
-	Polls   bool // those that wait ask again and again: the last request of one that dies may still be granted, for its lease
+	// Server lets a test look at the server itself, past all clients. A lock without a server leaves it nil. Then the cases that need
+	// two processes are left out.
+	Server *Server
 
-	bubble bool // it is part of a bubble
+	// What the lock promises, or how it works.
+	Fenced  bool // leases have fencing tokens
+	Admin   bool // Client.Admin can look at locks and free them by force
+	Queued  bool // a localqueue stands in front of the lock: callers queue, leases are handed off, an owner may enter again
+	Yields  bool // after its turn, a client lets other processes go first
+	Queues  bool // the server queues waiters. One that has died is passed over when its lease ends
+	Watches bool // a holder learns that its key was deleted long before its next renewal
+	Polls   bool // waiters poll. The last request of one that dies may still be granted, and then blocks the key for one lease
+
+	Wired  bool // Open can put a wire between the client and the server
+	bubble bool // the backend was opened in a synctest bubble
 }
 
 // Settings are those of one client. Zero fields mean the strategy's defaults.
@@ -41,30 +44,31 @@ type Settings struct {
 	Lease   time.Duration
 	Request time.Duration // bound of a request that a server does not answer
 	HandOff localqueue.HandOff
-	Wire    *Wire // between this client and the server; nil: none
+	Wire    *Wire // between this client and the server, if the case has one
 }
 
 // Client is an opened client.
 type Client struct {
 	lockstrategy.Strategy
-	Queue *localqueue.Queue // before the strategy; nil: it has none
-	Admin *redislock.Lock   // of [Backend.Admin]
-	Close func()            // of the strategy, and of its queue
-	Crash func()            // cuts its connections for good; called at most once. nil: no server
-	Sent  func() int        // how many commands the server has executed for it
+	Queue *localqueue.Queue // set where Backend.Queued is
+	Admin *redislock.Lock   // set where Backend.Admin is
+	Close func()            // closes the strategy and its queue
+	Crash func()            // cuts the client's connections for good; needed where there is a Server, and called at most once
+	Sent  func() int        // returns how many commands the server has executed for this client
 }
 
 // Server is what a backend's server shows past all clients, and what can be done to it.
 type Server struct {
-	// Entries lists what stands in it under key: the owners, each with how often it has entered if that is counted.
+	// Entries lists the owners that the server has under key, each with how often it has entered if that is counted.
 	Entries func(t *testing.T, key string) []string
-	// Forget makes it forget the lock, as an eviction or a lost failover does: without a word to anybody.
+	// Forget deletes the lock and notifies nobody, as an eviction or a failover does.
 	Forget func(t *testing.T, key string)
-	// ForgetToken makes it forget the last fencing token. nil: it cannot be lost while the lock is kept.
+	// ForgetToken deletes the last fencing token. It is nil where the token cannot be lost while the lock is kept.
 	ForgetToken func(t *testing.T, key string)
-	// Listening counts the clients that wait for a notification about key. nil: Client.Sent tells (see waitListening).
+	// Listening counts the clients that wait for a notification about key. Where it is nil, the suite waits for Client.Sent to grow.
 	Listening func(t *testing.T, key string) int
-	// Foreign lets a holder of another kind take the key, which says of itself: owner, entered twice, for an hour.
+	// Foreign takes the key for an hour, in the name of owner, as a client of another library that has entered twice. Only backends with
+	// Admin need it.
 	Foreign func(t *testing.T, key, owner string)
 }
 
@@ -131,7 +135,7 @@ func admin(b Backend) bool   { return b.Admin }
 func queued(b Backend) bool  { return b.Queued }
 func yields(b Backend) bool  { return b.Yields }
 
-// all is a promise of a backend that has everything that is listed.
+// all selects the backends that every function of the list selects.
 func all(list ...func(Backend) bool) func(Backend) bool {
 	return func(b Backend) bool {
 		return !slices.ContainsFunc(list, func(has func(Backend) bool) bool { return !has(b) })

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bradfitz/gomemcache/memcache"
+
 	"locklab/lockstrategy"
 	"locklab/lockstrategy/session"
-
-	"github.com/bradfitz/gomemcache/memcache"
 )
 
 // Lock is a lock in Memcached (A0): an item under the lock's key, with an expiry, that `add` stores only where there is none.

@@ -23,7 +23,7 @@ type Monitor struct {
 	checks []Check
 	asking sync.Mutex               // held while servers are asked; guards next
 	next   time.Time                // when they are asked again
-	last   atomic.Pointer[[]Report] // one for each check; nil: none yet
+	last   atomic.Pointer[[]Report] // one for each check; nil before the first
 }
 
 // NewMonitor returns a monitor that has not asked yet. log gets a line for each weakness that comes or goes.

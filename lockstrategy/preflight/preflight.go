@@ -147,7 +147,7 @@ type server struct {
 	client  redis.UniversalClient
 	node    string            // its address
 	key     string            // of a master of a cluster: a key to try there
-	said    map[string]string // under Redis's own names; nil: it gave no answer
+	said    map[string]string // under Redis's own names; nil if it gave no answer
 	unknown *Unknown          // the question that it did not answer
 }
 

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"locklab/lockstrategy"
 	"locklab/lockstrategy/redislock/script"
-
-	"github.com/redis/go-redis/v9"
 )
 
 // State is the state of a key on the lock's server.

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/redis/go-redis/v9"
+
 	"locklab/lockstrategy"
 	"locklab/lockstrategy/redislock/script"
-
-	"github.com/redis/go-redis/v9"
 )
 
 // Broken is a Redis lock in which one thing is wrong, for tests that must notice it.

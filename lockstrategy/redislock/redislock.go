@@ -147,7 +147,7 @@ func (o *owner) unsubscribe() {
 
 // Renew implements [session.Owner].
 func (o *owner) Renew(ctx context.Context) error {
-	var extension time.Duration // 0: the script only asks whether the owner still holds the key
+	var extension time.Duration // with 0 the script only asks whether the owner still holds the key
 	if o.renewed {
 		extension = o.expiry
 	}
@@ -190,7 +190,8 @@ func (o *owner) Release(ctx context.Context) error {
 	return nil
 }
 
-// Others implements [lockstrategy.Yielder]. Below 0: the user may not publish, the release was not confirmed, or another held the key.
+// Others implements [lockstrategy.Yielder]. It is negative if the user may not publish, the release was not confirmed, or another held the
+// key.
 func (o *owner) Others() int {
 	if message := o.released.Load(); message != nil {
 		return int(message.Others)

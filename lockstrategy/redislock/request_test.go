@@ -5,10 +5,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
+
 	"locklab/lockstrategy"
 	"locklab/lockstrategy/locktest/bubble"
-
-	"github.com/alicebob/miniredis/v2"
 )
 
 // A server that does not answer keeps a caller for the request timeout, and not for its lease. By default that is two seconds, or a third

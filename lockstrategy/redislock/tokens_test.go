@@ -7,13 +7,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
+	wire "github.com/alicebob/miniredis/v2/server"
+
 	"locklab/lockstrategy"
 	"locklab/lockstrategy/localqueue"
 	"locklab/lockstrategy/locktest/bubble"
 	"locklab/lockstrategy/redislock/script"
-
-	"github.com/alicebob/miniredis/v2"
-	wire "github.com/alicebob/miniredis/v2/server"
 )
 
 // newRedis is the Redis lock of one more process.

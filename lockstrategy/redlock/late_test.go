@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
+
 	"locklab/lockstrategy"
 	"locklab/lockstrategy/locktest/bubble"
-
-	"github.com/alicebob/miniredis/v2"
 )
 
 // A refused try may leave its key on two nodes that execute the request and lose the answer. Two such tries would leave it on four, and

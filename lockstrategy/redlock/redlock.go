@@ -42,7 +42,7 @@ type Lock struct {
 const DefaultNodeTimeout = 500 * time.Millisecond
 
 // New returns a lock over nodes, which must be independent of each other: no replicas. Close it before them. [lockstrategy.Timing.Request]
-// bounds the answer of one node; 0: [DefaultNodeTimeout], or a third of a shorter lease.
+// bounds the answer of one node. Its default is [DefaultNodeTimeout], or a third of a shorter lease.
 func New(nodes []redis.UniversalClient, timing lockstrategy.Timing) (*Lock, error) {
 	timing.Request = cmp.Or(timing.Request, min(DefaultNodeTimeout, cmp.Or(timing.Expiry, lockstrategy.DefaultLease)/3))
 	timing, err := timing.WithDefaults()

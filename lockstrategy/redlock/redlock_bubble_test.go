@@ -8,11 +8,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"locklab/lockstrategy"
-	"locklab/lockstrategy/locktest/bubble"
-
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
+
+	"locklab/lockstrategy"
+	"locklab/lockstrategy/locktest/bubble"
 )
 
 // RedLock over five nodes in a synctest bubble: time is that of the bubble.

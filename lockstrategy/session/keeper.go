@@ -12,9 +12,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"locklab/lockstrategy"
-
 	"github.com/google/uuid"
+
+	"locklab/lockstrategy"
 )
 
 // Keeper serves all callers of one strategy in this process.
@@ -47,8 +47,8 @@ func (k *Keeper) Close() {
 	k.background.Wait()
 }
 
-// Try asks a backend once for a key. Without a grant, err says why: an [lockstrategy.OtherHolder], or an error. again is the time after
-// which to try again at the latest; 0: err is final.
+// Try asks a backend once for a key. Without a grant, err says why: it is an [lockstrategy.OtherHolder] or another error. After again,
+// Acquire tries once more; if again is 0, err is final.
 type Try func(ctx context.Context) (g *Grant, again time.Duration, err error)
 
 // Acquire tries until key is granted, ctx ends, or the keeper is closed. It tries again when a value comes from wake, and at the latest
@@ -78,7 +78,8 @@ func (k *Keeper) Acquire(
 	}
 }
 
-// checkWait says why there is no other try; nil: there is one. refused is why the last one was not granted; nil: there was none.
+// checkWait returns why there is no other try, or nil if there is one. refused is why the last try was not granted; it is nil before the
+// first.
 func (k *Keeper) checkWait(ctx context.Context, refused error) error {
 	switch {
 	case k.Life.Err() != nil:

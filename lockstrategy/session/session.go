@@ -14,9 +14,9 @@ import (
 // Grant is a key that a backend has just granted.
 type Grant struct {
 	Key     string
-	Number  uint64        // grows from grant to grant, below 2^56; 0: this backend issues none
+	Number  uint64        // grows from grant to grant, below 2^56; 0 if the backend issues none
 	Asked   time.Time     // when the acquire was sent: the lease cannot have begun earlier
-	Expiry  time.Duration // after which the server frees the key; 0: it does not end by itself
+	Expiry  time.Duration // after which the server frees the key; 0 if it never does by itself
 	Renewed bool          // Renew extends the lease; otherwise it only asks whether the key is still held
 	Owner   Owner
 
@@ -67,15 +67,15 @@ type session struct {
 	keeper *Keeper
 	ctx    context.Context // the lease's
 	cancel context.CancelCauseFunc
-	bound  time.Time // of [lockstrategy.RenewAtMost]; zero: none
+	bound  time.Time // of [lockstrategy.RenewAtMost], if it was given
 
 	mu    sync.Mutex
-	until time.Time // as last confirmed; zero: it has no end
+	until time.Time // as last confirmed; zero if the lease has no end
 
 	// Only the goroutine that keeps the lease uses the rest.
-	listen  time.Time // when to begin to watch; zero: already begun, or the owner cannot
-	due     time.Time // of the next renewal; zero: none is due
-	sent    time.Time // when the renewal was sent that has no answer yet; zero: there is none
+	listen  time.Time // when to begin to watch; zero if that has begun, or the owner cannot watch
+	due     time.Time // of the next renewal; zero if none is due
+	sent    time.Time // when the renewal was sent that has no answer yet; zero if there is none
 	answer  chan error
 	failing error     // why the last renewal was not confirmed
 	heard   chan bool // what a [Watcher] said
@@ -160,7 +160,7 @@ func (s *session) idle() time.Duration {
 	return time.Until(next)
 }
 
-// handleAnswer notes the answer to a renewal. It returns why the lease is lost; nil: it is not.
+// handleAnswer notes the answer to a renewal. It returns why the lease is lost, or nil if it is not.
 func (s *session) handleAnswer(err error) (cause error) {
 	sent := s.sent
 	s.sent = time.Time{}
@@ -234,7 +234,7 @@ func (s *session) Release(ctx context.Context) error {
 	return err
 }
 
-// Others implements [lockstrategy.Yielder] with that of the owner. 0 where the owner has none: its server queues those that wait.
+// Others implements [lockstrategy.Yielder] with the owner's. It is 0 for an owner without one, whose server queues those that wait.
 func (s *session) Others() int {
 	if y, yields := s.Owner.(lockstrategy.Yielder); yields {
 		return y.Others()

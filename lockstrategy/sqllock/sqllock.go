@@ -37,7 +37,7 @@ type Lock struct {
 	timing lockstrategy.Timing
 }
 
-// New returns a lock on db: MySQL, MariaDB or SQLite. name is its name in errors; empty: its kind. New sends nothing.
+// New returns a lock on db: MySQL, MariaDB or SQLite. Errors call db by name, or by its kind if name is empty. New sends nothing.
 // Close the lock before db.
 //
 // A connection to MySQL or MariaDB must commit each statement (autocommit=1), or the first that acquires a key blocks all others. It should

@@ -36,7 +36,7 @@ VALUES (@key, @owner, CLOCK + @lease, TOKEN(STEP))`
 type dialect struct {
 	create, take, insert, renew, mine, held, release string
 
-	// ask executes take or insert, and returns the number of the grant; 0: no row was written.
+	// ask executes take or insert, and returns the number of the grant, or 0 if no row was written.
 	ask func(db *gorm.DB, statement string, values map[string]any) (number uint64, err error)
 }
 

@@ -10,9 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"locklab/lockstrategy"
-
 	"github.com/go-zookeeper/zk"
+
+	"locklab/lockstrategy"
 )
 
 const root = "/locklab" // the node above those of the keys
@@ -26,7 +26,7 @@ type client struct {
 	end   context.CancelFunc
 
 	mu              sync.Mutex
-	conn            *zk.Conn        // nil: it was not used yet
+	conn            *zk.Conn        // nil before its first use
 	events          <-chan zk.Event // closed when conn has no goroutine left
 	wire            *wire           // the latest
 	up, down        chan struct{}   // closed while there is a session, and while there is none

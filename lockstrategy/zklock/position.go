@@ -10,12 +10,12 @@ import (
 	"sync"
 	"time"
 
-	"locklab/lockstrategy"
-	"locklab/lockstrategy/session"
-
 	"github.com/go-zookeeper/zk"
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
+
+	"locklab/lockstrategy"
+	"locklab/lockstrategy/session"
 )
 
 // position is one caller's position in the queue of a key: a node, and later its grant.
@@ -24,7 +24,7 @@ type position struct {
 	key, parent string
 	guid        string          // begins the node's name: so the node is found when the answer to its creation is lost
 	created     chan struct{}   // closed when it is known whether there is a node
-	path        string          // of the node; empty: there is none
+	path        string          // of the node; empty if there is none
 	failed      error           // why there is none
 	asked       time.Time       // when the node's creation was sent
 	number      uint64          // of its grant
@@ -139,7 +139,7 @@ func (p *position) wait(ctx context.Context, request lockstrategy.Request) (*loc
 	}
 }
 
-// look returns the node before this one in the queue; empty: this is the first. A watch on a node's children tells when the node is
+// look returns the node before this one in the queue, or "" if this is the first. A watch on a node's children tells when the node is
 // deleted, because it never has any. One on its data would also tell of renewals.
 func (p *position) look(c *zk.Conn) (before string, err error) {
 	if p.deleted != nil && isClosed(p.deleted) { // the session may have ended, and its node still be there

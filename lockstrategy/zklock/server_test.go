@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"locklab/lab/testenv/testlocks"
-
 	"github.com/go-zookeeper/zk"
+
+	"locklab/lab/testenv/testlocks"
 )
 
 // zooKeeperAdmin is a connection past all locks.

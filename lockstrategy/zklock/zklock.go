@@ -8,17 +8,17 @@ import (
 	"net"
 	"sync"
 
+	"github.com/go-zookeeper/zk"
+
 	"locklab/lockstrategy"
 	"locklab/lockstrategy/session"
-
-	"github.com/go-zookeeper/zk"
 )
 
 // Config configures [New]. The zero value means the defaults.
 type Config struct {
 	lockstrategy.Timing // Expiry is the session timeout, within the servers' bounds. A dead holder's key is locked for so long
 
-	// Dial opens a connection. nil: that of [net.Dialer].
+	// Dial opens a connection. The default is that of [net.Dialer].
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 

@@ -15,6 +15,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"locklab/internal/faultproxy"
 	"locklab/lab/servers"
 	"locklab/lab/testenv"
@@ -24,8 +26,6 @@ import (
 	"locklab/lockstrategy/locktest"
 	"locklab/lockstrategy/zklock"
 	"locklab/versions"
-
-	"golang.org/x/sync/errgroup"
 )
 
 var sharedZooKeeper = testenv.Shared[*servers.ZooKeeperNode]{

@@ -43,7 +43,7 @@ var groups = [...]struct{ name, about, pattern string }{
 	{"lab/explore", "one command at a time", `lab/explore`},
 	{"lab/history", "events, violations", `lab/history`},
 	{"topology", "connections to servers", `topology`},
-	{"versions", "v0 to v8", `versions`},
+	{"versions", "v0, v1 and so on", `versions`},
 	{"lockstrategy/*lock", "the locks; localqueue", `lockstrategy/(\w+lock|localqueue)`},
 	{"lockstrategy/session", "what locks share; preflight", `lockstrategy/(session|preflight)`},
 	{"lockstrategy", "the contract", `lockstrategy$`},

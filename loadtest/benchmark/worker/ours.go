@@ -70,5 +70,5 @@ func (o own) connect(ctx context.Context, addr string, b *versions.Backends) (di
 	if err != nil {
 		return nil, err
 	}
-	return opened.Close, b.Use(opened.Backend())
+	return opened.Close, b.Use(o.strategy, opened.Backend())
 }

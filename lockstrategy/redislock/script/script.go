@@ -28,7 +28,7 @@ func Commands(key, name string, lease time.Duration) (acquire, release []any) {
 	return acquire, release
 }
 
-// Token is the fencing token of the lease that a reply to the acquire of [Commands] grants; 0: it grants none.
+// Token is the fencing token of the lease that a reply to the acquire of [Commands] grants, or 0 if it grants none.
 func Token(reply any) uint64 {
 	if values, ok := reply.([]any); ok && len(values) > 0 {
 		if number, ok := values[0].(int64); ok && number > 0 {

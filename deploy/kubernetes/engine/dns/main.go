@@ -3,7 +3,6 @@ package main
 
 import (
 	"github.com/coredns/coredns/coremain"
-
 	_ "github.com/coredns/coredns/plugin/errors"
 	_ "github.com/coredns/coredns/plugin/health"
 	_ "github.com/coredns/coredns/plugin/kubernetes"

@@ -1,10 +1,11 @@
-// Command ours is a lock of the lab as a program for app lab try: ours v3, up to ours v8. Every setting is the lab's default. With ours v3
-// sentinel, or ours v3 cluster, it is over Redis with failover.
+// Command ours is a lock of the lab as a program for app lab try: ours v3, or another version on a server. Every setting is the lab's
+// default. With ours v3 sentinel, or ours v3 cluster, it is over Redis with failover.
 package main
 
 import (
 	"fmt"
 	"os"
+	"strings"
 
 	"locklab/lab/clients"
 	"locklab/versions"
@@ -17,7 +18,7 @@ func main() {
 	}
 	v, known := versions.Find(name)
 	if !known {
-		fmt.Fprintf(os.Stderr, "there is no version %q; the lab's locks are v3 to v8\n", name)
+		fmt.Fprintf(os.Stderr, "there is no version %q; there are %s\n", name, strings.Join(versions.Names(), ", "))
 		os.Exit(64)
 	}
 	store := v.Strategy
