@@ -86,8 +86,8 @@ func (s *Stack) MariaDB(ctx context.Context, settings ...string) (*Database, err
 	return d, err
 }
 
-// installed is the directory with MariaDB's system tables that the first server of this program has left for the next ones. The reaper removes
-// it. It is gone earlier if somebody empties the directory for temporary files.
+// installed is the directory with MariaDB's system tables that the first server of this program has left for the next ones. The reaper
+// removes it. It is gone earlier if somebody empties the directory for temporary files.
 var installed struct {
 	sync.Mutex
 	dir string

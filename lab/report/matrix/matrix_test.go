@@ -158,7 +158,7 @@ func TestEveryNamedRowHasAColumn(t *testing.T) {
 	}
 }
 
-// A terminal has a row for each anomaly with a sign for each lock, is no wider than a terminal, and names the experiments that fill the gaps.
+// A terminal has a row for each anomaly with a sign for each lock, in 116 columns, and names the experiments that fill the gaps.
 func TestText(t *testing.T) {
 	e, s := run("X01-x", "orphaned lock", "v3", lab.Sometimes, 3, 3)
 	kept, fine := run("X02-y", "orphaned lock", "v5", lab.Never, 3, 0)

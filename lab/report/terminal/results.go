@@ -285,8 +285,8 @@ func Verdict(v lab.Verdict, on bool) Trusted {
 	return Paint(o.Words, colours[o.Tone], on)
 }
 
-// shown is an outcome as a table shows it. Its colour says whether it is good for the reader, and its check mark that it was predicted. Of a
-// predicted loss only the loss is red.
+// shown is an outcome as a table shows it. Its colour says whether it is good for the reader, and its check mark that it was predicted.
+// Of a predicted loss only the loss is red.
 func shown(o outcome.Outcome, on bool) Trusted {
 	predicted := outcome.Whole(lab.AsExpected).Words
 	if seen, is := strings.CutSuffix(o.Words, predicted); is && o.Tone == outcome.Bad {
