@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -231,7 +232,7 @@ func TestASceneWithoutItsServerShowsARecordedRun(t *testing.T) {
 	cfg := config(t.TempDir())
 	cfg.Options.Real = false
 	_, base := serve(t, cfg)
-	do(t, http.MethodPost, base+"/ui/quiz/scene-6/guess", url.Values{"choice": {"2"}}, nil)
+	do(t, http.MethodPost, base+"/ui/quiz/scene-6/guess", url.Values{"choice": {strconv.Itoa(story.Scenes[5].Right())}}, nil)
 	looks(t, base, "scene-6").until("scene-6", "recorded on")
 	_, page := get(t, base+"/ui/story/6")
 	for _, text := range []string{

@@ -133,8 +133,14 @@ var (
 	InLab    = Format{room: 1180, events: 12}
 )
 
-// Templates has the template of a drawing, "drawing", and what it refers to: "patterns", and "shapes" with [Shapes].
-var Templates = template.Must(template.ParseFS(files, "*.tmpl"))
+// parsed is never executed: only then can it be cloned.
+var (
+	parsed    = template.Must(template.ParseFS(files, "*.tmpl"))
+	templates = Templates()
+)
+
+// Templates returns the template of a drawing, "drawing", and what it refers to: "patterns", and "shapes" with [Shapes].
+func Templates() *template.Template { return template.Must(parsed.Clone()) }
 
 //go:embed *.tmpl
 var files embed.FS
@@ -149,7 +155,7 @@ func (d *Drawing) Write(w io.Writer) error {
 	if d == nil {
 		return nil
 	}
-	return Templates.ExecuteTemplate(w, "drawing", d)
+	return templates.ExecuteTemplate(w, "drawing", d)
 }
 
 // Unfinished draws a trial to which more events may come; with a violation, none will.

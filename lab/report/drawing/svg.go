@@ -41,7 +41,7 @@ func SVG(events []history.Event, found *history.Violation) ([]byte, error) {
 		}
 	}
 	var text bytes.Buffer
-	if err := Templates.ExecuteTemplate(&text, "picture", p); err != nil {
+	if err := templates.ExecuteTemplate(&text, "picture", p); err != nil {
 		return nil, err
 	}
 	return bytes.Map(Printable, text.Bytes()), nil

@@ -105,7 +105,7 @@ var style = drawing.Colours() + pageStyle + drawing.Style + chartStyle
 var script string
 
 var pages = sync.OnceValue(func() *template.Template {
-	return template.Must(template.Must(drawing.Templates.Clone()).Funcs(template.FuncMap{
+	return template.Must(drawing.Templates().Funcs(template.FuncMap{
 		"paragraphs":   lab.Paragraphs,
 		"milliseconds": drawing.Milliseconds,
 		"number":       drawing.Count,
