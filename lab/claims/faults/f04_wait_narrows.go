@@ -151,9 +151,7 @@ func afterLag(ctx context.Context, x *failovers.Replicated) {
 }
 
 // unreplicated is noted of a grant that must not be where replicas are required.
-var unreplicated = history.Mark{
-	Name: "the lock was granted, and no replica has it", Words: "the lock was granted without the replicas that must have it",
-}
+var unreplicated = history.Mark{Name: "the lock was granted, and no replica has it", Words: "too few replicas have the lock"}
 
 // noteGrant notes a grant that too few replicas have received. A refusal for another reason than the one in question ends the trial.
 func noteGrant(x *failovers.Replicated, err error, wanted func(error) bool) {
