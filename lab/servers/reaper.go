@@ -52,7 +52,7 @@ var reaper = sync.OnceValues(func() (io.Writer, error) {
 		return nil, err
 	}
 	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), roleVariable+"="+reaperRole)
+	cmd.Env = []string{roleVariable + "=" + reaperRole}
 	cmd.SysProcAttr = OwnProcessGroup()
 	in, err := cmd.StdinPipe()
 	if err == nil {
