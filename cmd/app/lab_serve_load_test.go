@@ -203,7 +203,9 @@ func TestAClassOfSixty(t *testing.T) {
 		all(to+"/guess", "choice", 3)
 		trainer.post(to+"/run", nil)
 		trainer.waitForAnswers(quiz)
-		all(to+"/answer", "choice", 3)
+		if strings.HasPrefix(quiz, "scene") { // an experiment asks nothing after its run
+			all(to+"/answer", "choice", 3)
+		}
 		trainer.post(to+"/show", nil)
 	}
 	for scene := 1; scene <= 7; scene++ {

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"locklab/lab"
@@ -136,15 +135,6 @@ type sceneView struct {
 	Ran    sceneRan
 	Failed bool // the run has not shown what it should
 	Scenes []sceneLink
-}
-
-// Others are the variants beside the one that is shown first, for people.
-func (v sceneView) Others() string {
-	var names []string
-	for _, other := range v.Ran.Variants[min(1, len(v.Ran.Variants)):] {
-		names = append(names, "“"+other.Does+"”")
-	}
-	return strings.Join(names, " or ")
 }
 
 // sceneLink leads to a scene.
