@@ -24,7 +24,7 @@ type labRunCommand struct {
 	Trials   *int    `placeholder:"N" help:"Number of trials per variant, from 1 to 1000 (default: set by the experiment, usually 3)."`
 	Seed     *uint64 `placeholder:"N" help:"Random seed (default: derived from the clock and printed)."`
 	Out      string  `default:"store" env:"LAB_STORE" placeholder:"FOLDER" help:"Folder to save runs in."`
-	Parallel int     `default:"4" placeholder:"N" help:"Number of experiments to run at the same time, from 1 to 8."`
+	Parallel int     `default:"6" placeholder:"N" help:"Number of experiments to run at the same time, from 1 to 8."`
 	Embedded bool    `help:"Use the embedded miniredis even if redis-server is installed; other servers stay real."`
 	On       string  `default:"processes" enum:"processes,docker" placeholder:"WHERE" help:"Where to run Redis: processes, or docker for containers in their own Compose project."`
 	checkout

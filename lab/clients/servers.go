@@ -48,6 +48,14 @@ func Once(variants []lab.Variant) []lab.Variant {
 	return variants
 }
 
+// Slow are variants that a quick run leaves out: other locks than v3, over servers that take seconds to start.
+func Slow(variants []lab.Variant) []lab.Variant {
+	for i := range variants {
+		variants[i].Slow = true
+	}
+	return variants
+}
+
 // Locks is a scenario with each lock that needs servers, one variant each: v3 is the first. None of them violates. Where servers take
 // seconds to start, or to free a key, there is one trial.
 func Locks(name string, scenario func(strategy string) lab.Scenario) (all []lab.Variant) {

@@ -8,6 +8,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -252,6 +253,9 @@ func (c *client) dial(network, addr string, _ time.Duration) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(c.life, c.cfg.Request)
 	defer cancel()
 	conn, err := c.cfg.Dial(ctx, network, addr)
+	if errors.Is(err, syscall.EPIPE) { // it was closed before the dial had seen that it is open
+		err = errRefused
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -37,7 +37,9 @@ var L05 = Experiments.Add(lab.Experiment{
 			Name: "long work: SET NX PX, DEL", Expect: lab.Sometimes, Strategy: "SET NX PX, DEL",
 			Run: clients.Interleaving(articlelock.PlainDEL, clients.ExpiredDuringWork),
 		},
-	}, otherLocks("long work", fixedWork, lab.Sometimes, ""), otherLocks("long work, renewed", renewedWork, lab.Never, clients.RenewedLease)),
+	},
+		otherLocks("long work", fixedWork, lab.Sometimes, ""),
+		clients.Slow(otherLocks("long work, renewed", renewedWork, lab.Never, clients.RenewedLease))),
 })
 
 // otherLocks are variants of every lock but v3, which has its own.

@@ -28,10 +28,10 @@ var L11 = Experiments.Add(lab.Experiment{
 		pausedSteps("SET NX PX, DEL", articlelock.PlainDEL),
 		pausedHolder("v3", "", clients.Holding{Strategy: versions.NameRedis}),
 		tokenless(pausedHolder("v4", "RedLock, ", clients.Holding{Strategy: versions.NameRedLock})),
-		clients.Once(pausedHolder("v5", "database, ", clients.Holding{Strategy: versions.NameDatabase})),
-		clients.Once(pausedHolder("v6", "ZooKeeper, ", clients.Holding{Strategy: versions.NameZooKeeper, Majority: true})),
-		clients.Once(pausedHolder("v7", "etcd, ", clients.Holding{Strategy: versions.NameEtcd, Majority: true})),
-		clients.Once(tokenless(pausedHolder("v8", "Memcached, ", clients.Holding{Strategy: versions.NameMemcached}))),
+		clients.Slow(clients.Once(pausedHolder("v5", "database, ", clients.Holding{Strategy: versions.NameDatabase}))),
+		clients.Slow(clients.Once(pausedHolder("v6", "ZooKeeper, ", clients.Holding{Strategy: versions.NameZooKeeper, Majority: true}))),
+		clients.Slow(clients.Once(pausedHolder("v7", "etcd, ", clients.Holding{Strategy: versions.NameEtcd, Majority: true}))),
+		clients.Slow(clients.Once(tokenless(pausedHolder("v8", "Memcached, ", clients.Holding{Strategy: versions.NameMemcached})))),
 	),
 })
 

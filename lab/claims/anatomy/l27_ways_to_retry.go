@@ -33,7 +33,7 @@ var L27 = Experiments.Add(lab.Experiment{
 		{Name: "backoff without jitter", Expect: lab.Sometimes, Run: compared(noJitter)},
 		{Name: "a message, without a queue", Expect: lab.Sometimes, Run: compared(toAll)},
 		{
-			Name: allWays, Expect: lab.Sometimes, Trials: 2,
+			Name: allWays, Expect: lab.Sometimes, Trials: 2, Slow: true,
 			Run: compared(fixed(1), fixed(5), fixed(10), fixed(20), noJitter, jitter, toAll, fiveQueues, oneQueue),
 		},
 	},

@@ -118,7 +118,7 @@ func (x replicated) reads(ctx context.Context) (n int64) {
 
 // ours is two instances with v3's lock. They read the counter from its master, or from a replica.
 func ours(name string, over topology.Kind, replica bool) lab.Variant {
-	v := lab.Variant{Name: "v3, " + name, Fault: true, Run: func(ctx context.Context, t *lab.Trial) {
+	v := lab.Variant{Name: "v3, " + name, Fault: true, Slow: over != topology.MasterSlave, Run: func(ctx context.Context, t *lab.Trial) {
 		x := startReplicated(ctx, t, over, replica)
 		x.views(ctx, "v3", x.instance(ctx, "instance-1"), x.instance(ctx, "instance-2"))
 	}}

@@ -95,7 +95,7 @@ func counts(runs []lab.Result) string {
 			}
 		}
 	}
-	return fmt.Sprintf("%d experiments: %d variants violated as predicted, %d not violated as predicted, %d not as predicted",
+	return fmt.Sprintf("%d experiments: %d variants with a violation and %d without, as predicted; %d not as predicted",
 		len(runs), violated, held, other)
 }
 

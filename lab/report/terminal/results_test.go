@@ -96,7 +96,7 @@ func TestManyRunsAreSummedUp(t *testing.T) {
 	text := Results(r, Screen{})
 	for says, times := range map[string]int{
 		"control of L80": 1, "control (control)": 0, "broken": 1, "L99": 1, "Saved: ": 1, "Saved:   store,": 1,
-		"20 experiments: 20 variants violated as predicted, 19 not violated as predicted, 1 not as predicted": 1,
+		"20 experiments: 20 variants with a violation and 19 without, as predicted; 1 not as predicted": 1,
 	} {
 		if n := strings.Count(text, says); n != times {
 			t.Errorf("%q is there %d times, want %d\n%s", says, n, times, text)

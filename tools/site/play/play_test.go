@@ -27,7 +27,8 @@ func TestALockIsPlayedFromFiles(t *testing.T) {
 	t.Parallel()
 	testenv.Slow(t)
 	dir := t.TempDir()
-	if err := errors.Join(live.WriteStory(dir, claims.All()), Write(t.Context(), dir), os.CopyFS(dir, os.DirFS("../hugo/static"))); err != nil {
+	search := os.CopyFS(dir, os.DirFS("../hugo/static"))
+	if err := errors.Join(search, live.WriteStory(dir, claims.All()), Write(t.Context(), dir)); err != nil {
 		t.Fatal(err)
 	}
 	code, err := os.Stat(filepath.Join(dir, "static", "play.wasm.gzip"))
