@@ -117,7 +117,7 @@ func (w crowdWay) measure(ctx context.Context, x *clients.Redis) {
 		lease, err := locks[i].Acquire(ctx, w.key())
 		x.Must(err)
 		waits[i] = x.Now() - asked
-		time.Sleep(crowdSection)
+		time.Sleep(x.Scaled(crowdSection))
 		x.Must(lease.Release(ctx))
 	})
 	ready.Wait()
@@ -149,7 +149,7 @@ func (w crowdWay) open(ctx context.Context, x *clients.Redis) (all []lockstrateg
 		case w.processes > 0:
 			all = append(all, slices.Repeat([]lockstrategy.Strategy{process.Lock}, crowd/w.processes)...)
 		case w.pause != nil:
-			all = append(all, retrying{bare, w.pause})
+			all = append(all, retrying{bare, func(refused int) time.Duration { return x.Scaled(w.pause(refused)) }})
 		default:
 			all = append(all, bare)
 		}

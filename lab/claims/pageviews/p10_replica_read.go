@@ -102,7 +102,7 @@ func (x replicated) views(ctx context.Context, version string, instances ...*ser
 	services.Service{Version: version}.RecordViews(ctx, x.Trial, burst.Target{URL: b.URL})
 	read := x.reads(ctx) - before
 	x.Measure("replicas", read, replicaReads)
-	if x.stale && read < versions.ArticleUsers || !x.stale && read > 0 {
+	if x.stale && read < versions.ArticleUsers/2 || !x.stale && read > 0 { // a client asks the master when a replica is slow
 		x.Must(fmt.Errorf("replicas have answered %d reads of %d, and the instances read from replicas: %t",
 			read, versions.ArticleUsers, x.stale))
 	}
