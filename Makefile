@@ -13,7 +13,7 @@ APP := go run -ldflags "-X 'main.stamp=$(STAMP)'" ./cmd/app
 # Fails with a sentence when Maven or the JDK is missing.
 MAVEN = @{ command -v mvn && command -v javac; } >/dev/null || { echo "make $@ needs Java 17 and Maven: apt-get install openjdk-17-jdk-headless maven (macOS: brew install openjdk maven)"; exit 1; }
 
-.PHONY: help demo test check race doctor images up burst status down jmeter articles twelve kubernetes kubernetes-test libraries library mixed class interop topologies lint style size imports mutants cross fuzz model bench scale bench-test microbench screenshot faults lab compare pages results site site-check tidy dist dist-check release licences outdated vulnerabilities
+.PHONY: help demo test check race doctor images up burst status down jmeter articles twelve kubernetes kubernetes-test libraries library mixed class interop topologies fmt lint style size imports mutants cross fuzz model bench scale bench-test microbench screenshot faults lab compare pages results site site-check tidy dist dist-check release licences outdated vulnerabilities
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -65,6 +65,9 @@ interop: ## Test the Redis lock against three versions of Redisson on four topol
 
 topologies: ## Load every topology and version with three load tools, kill the master, and write docs/topologies.md (5 minutes)
 	@$(APP) lab topologies
+
+fmt: ## Format the Go code, and sort its imports
+	go run $(GOLANGCI) fmt
 
 lint: ## Run golangci-lint, including the rules on which package may import which
 	go run $(GOLANGCI) run ./...

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -45,9 +46,9 @@ type Trial struct {
 // InContainers reports whether Redis runs in containers.
 func (t *Trial) InContainers() bool { return t.checkout != "" }
 
-// Record adds e to the history.
+// Record adds e to the history. Its text becomes one line: joined errors have a line each.
 func (t *Trial) Record(e history.Event) {
-	e.Variant, e.Trial = t.Variant, t.Number
+	e.Variant, e.Trial, e.Text = t.Variant, t.Number, strings.ReplaceAll(e.Text, "\n", "; ")
 	t.recorder.Add(e)
 }
 

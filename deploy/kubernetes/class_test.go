@@ -205,8 +205,17 @@ func TestAClassIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{
-		{}, {"0", "host"}, {"100", "host"}, {"07", "host"}, {"3"}, {"3", ""}, {"3", "a b"}, {"3", "host:80"},
-		{"3", "host", "nope"}, {"3", "host", "../overlays/single"}, {"3", "host", "single", "more"},
+		{},
+		{"0", "host"},
+		{"100", "host"},
+		{"07", "host"},
+		{"3"},
+		{"3", ""},
+		{"3", "a b"},
+		{"3", "host:80"},
+		{"3", "host", "nope"},
+		{"3", "host", "../overlays/single"},
+		{"3", "host", "single", "more"},
 	} {
 		_, said, err := participants(t, dir, args...)
 		exit := (*exec.ExitError)(nil)

@@ -117,10 +117,10 @@ func (e Event) Summary() string {
 	switch e.Kind {
 	case Command, Note, Left:
 		return e.Text
-	case Read, Write, Final, Stale:
-		if words = append(words, string(e.Kind), fmt.Sprint(e.Value)); e.Name == RefusedRead {
-			words[1] = "read"
-		}
+	case Read, Write, Final:
+		words = append(words, string(e.Kind), fmt.Sprint(e.Value))
+	case Stale:
+		words = append(words, e.refused())
 	case Measure:
 		if words = append(words, fmt.Sprint(e.Value)); e.Unit != "" {
 			words = append(words, e.Unit)
@@ -137,6 +137,15 @@ func (e Event) Summary() string {
 		words = append(words, fmt.Sprintf("token %d", e.Token))
 	}
 	return strings.TrimRight(strings.Join(append(words, e.Text), " "), " ")
+}
+
+// refused says what a resource refused because of its fencing token.
+func (e Event) refused() string {
+	switch e.Name {
+	case RefusedRead, RefusedAll:
+		return e.Name
+	}
+	return fmt.Sprintf("refused write %d", e.Value)
 }
 
 // String is the event as one line.

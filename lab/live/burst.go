@@ -23,6 +23,7 @@ type bursts struct {
 
 	// The lock of the server protects these.
 	plan   burst.Plan       // that was chosen last
+	asked  string           // the question about it
 	health burst.Health     // of an instance; without versions it is not known
 	ended  []*burst.Results // since the program started, the newest last
 	shown  *burstNow        // on the cards
@@ -156,7 +157,7 @@ func (b *bursts) choose(q *quiz, p burst.Plan) error {
 	case a.Waits():
 		return errNotShown
 	}
-	b.plan = p
+	b.plan, b.asked = p, q.question
 	b.s.questions.Reopen(q.question)
 	b.describe(q)
 	return nil
@@ -244,24 +245,10 @@ func concludeBurst(results *burst.Results, about string) conclusion {
 	at := slices.IndexFunc(results.Pageview, func(p burst.PageviewRow) bool { return p.Version == about })
 	e := endedBurst{results, results.Pageview[at]}
 	o := conclusion{result: e, good: e.good}
-	if len(e.About.Failed) > 0 {
-		return o
+	if len(e.About.Failed) == 0 {
+		o.right = strconv.FormatInt(e.About.Final, 10)
 	}
-	lost := 0
-	for _, p := range e.Pageview {
-		if p.Lost > 0 {
-			lost++
-		}
-	}
-	o.right = strconv.FormatInt(e.About.Final, 10)
-	o.after = howMany("Now that you have seen it: how many of the versions lost page views?", lost, len(e.Pageview))
 	return o
-}
-
-// leftView is what a burst left.
-type leftView struct {
-	endedBurst
-	Asks bool // a class is asked how many versions lost views
 }
 
 // draw shows the cards, the history, and the table of the newest run. The question may be a new one, about the same plan.
@@ -274,8 +261,7 @@ func (b *bursts) draw(q *quiz) {
 	if q.ran != nil {
 		e := q.ran.result.(endedBurst)
 		about, guesses = e.About.Version, b.guesses(q.ran.question)
-		asks := b.s.viewQuestion(q.ran.question, viewer{}).Hidden()
-		b.s.board.put(burstLeft, b.s.fragment("burst-left", leftView{e, asks}))
+		b.s.board.put(burstLeft, b.s.fragment("burst-left", e))
 	} else {
 		b.s.board.put(burstLeft, "")
 	}
@@ -336,6 +322,7 @@ type box struct {
 // burstView is the page of the bursts.
 type burstView struct {
 	Able     bool // there are instances, or they can be started
+	Asks     bool // a class is asked about the plan: before the first run, and when its trainer has chosen one
 	Boxes    []box
 	Plan     burst.Plan
 	About    versions.Version
@@ -350,7 +337,8 @@ type burstView struct {
 func (b *bursts) data(q *quiz, v *quizView) any {
 	b.s.mu.Lock()
 	of := burstView{
-		Able: b.s.cfg.Service != nil, Plan: b.plan, About: b.plan.About(), Running: b.s.bench.Instances(), Topology: b.health.Topology,
+		Able: b.s.cfg.Service != nil, Asks: q.ran == nil || b.asked == q.question, Plan: b.plan, About: b.plan.About(),
+		Running: b.s.bench.Instances(), Topology: b.health.Topology,
 	}
 	replays, canReplay := b.s.busy[againPart(q.name)] != nil, b.shown.longest() > 0
 	for _, version := range versions.All() {

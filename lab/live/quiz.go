@@ -57,15 +57,6 @@ type afterwards struct {
 	Right   int // number of the choice, from 0
 }
 
-// howMany asks for a number from 0 to most.
-func howMany(text string, right, most int) afterwards {
-	a := afterwards{Text: text, Right: right}
-	for n := range most + 1 {
-		a.Choices = append(a.Choices, strconv.Itoa(n))
-	}
-	return a
-}
-
 // afterName is the name of the question after the run of another question.
 func afterName(question string) string { return question + "-after" }
 

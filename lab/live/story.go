@@ -44,6 +44,7 @@ type ranVariant struct {
 	story.Result
 	Shown template.HTML
 	Does  string
+	Fixes bool // it prevents the loss
 	Asks  bool // a class is asked what it has shown
 }
 
@@ -91,7 +92,7 @@ func (c scene) recorded(q *quiz) conclusion {
 func (c scene) conclude(run lab.Saved, ran sceneRan) conclusion {
 	ran.Judgement = run.Judgement
 	for _, v := range c.Results(run) {
-		ran.Variants = append(ran.Variants, ranVariant{v, shownInStory(v), cmp.Or(c.Called[v.Name], v.Name), false})
+		ran.Variants = append(ran.Variants, ranVariant{v, shownInStory(v), cmp.Or(c.Called[v.Name], v.Name), v.Name == c.Fix, false})
 	}
 	o := conclusion{result: ran, after: afterwards{Text: "Now that you have seen it: what was lost?", Choices: c.After[:], Right: c.Lost}}
 	if run.Judgement.Verdict == lab.AsExpected {

@@ -29,15 +29,18 @@ const (
 // States are all of them, in the order of the summary.
 var States = []State{Holds, Violated, Inconclusive, NotTried, NotClaimed}
 
-// Count is how many rows came to a state.
-func (c *Scorecard) Count(of State) (n int) {
+// Numbers are those of the rows that came to a state, such as T02.
+func (c *Scorecard) Numbers(of State) (numbers []string) {
 	for _, row := range c.Rows {
 		if row.State == of {
-			n++
+			numbers = append(numbers, lab.Number(row.ID))
 		}
 	}
-	return n
+	return numbers
 }
+
+// Count is how many rows came to a state.
+func (c *Scorecard) Count(of State) int { return len(c.Numbers(of)) }
 
 // Of is the state in a sentence about n rows.
 func (s State) Of(n int) string {

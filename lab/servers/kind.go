@@ -10,8 +10,8 @@ import (
 	"locklab/internal/faultproxy"
 )
 
-// Kind is a kind of server that keeps locks. This table is all that the lab, the tests, the load tests and `app serve` know of it, besides
-// what is in its files here and in package topology.
+// Kind is a kind of server that keeps locks. This table is what the lab, the tests and `app serve` know of it, besides
+// its files here and in package topology; docs/contributing/changes.md lists the other places.
 type Kind struct {
 	Name     string // of the strategy that is built on it, of the flag with its addresses (--etcd, LAB_ETCD), and in `app lab try`
 	Title    string // "etcd", in tables

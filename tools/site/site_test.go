@@ -184,6 +184,9 @@ func TestSearchInChromium(t *testing.T) {
 		{"", "lock expires while working", "experiments/L05/"}, // no page has all of these words
 		{"story/4/", "fencing token", "docs/glossary/#"},
 		{"steps/", "how to run it", "docs/"},
+		{"docs/", "which lock should I use in Go with Redis Sentinel", "docs/choose/"},
+		{"docs/", "install", "docs/start/"},
+		{"docs/", "stop the world", "experiments/L11/"},
 	} {
 		b.Open(server.URL+"/below/"+c.from, chrome.View{Width: 1280, Height: 720, Scheme: "light"})
 		search(b, c.query)

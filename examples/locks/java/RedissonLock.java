@@ -14,7 +14,7 @@ import org.redisson.config.EqualJitterDelay;
 /**
  * Redisson's RLock, RFairLock or RFencedLock as a program for app lab try: the argument is lock, fair or fenced. They are acquired without
  * a lease time, so the watchdog renews them. With the argument sentinel behind it, they are over Redis with Sentinel. There a replica must
- * confirm each grant (checkLockSyncedSlaves, which is on by default). With ping, a connection is tested ten times as often.
+ * confirm each grant (checkLockSyncedSlaves, which is on by default). With ping or sentinel, a connection is tested ten times as often.
  *
  * <p>These settings differ from the defaults. lockWatchdogTimeout is the lab's lease, because rows wait for its end; the default is 30 s.
  * The time limit of a command (3 s), the delay before it is sent again (1 to 2 s) and pingConnectionInterval (30 s) are shorter in the same
@@ -36,7 +36,7 @@ public class RedissonLock {
     Lab.serve("Redisson " + KINDS.get(kind), sentinel ? "sentinel" : "redis", claims, (servers, lease) -> {
       Config config = new Config();
       config.setLockWatchdogTimeout(lease);
-      int ping = (int) lease / (with.equals("ping") ? 10 : 1);
+      int ping = (int) lease / (with.isEmpty() ? 1 : 10);
       if (sentinel) {
         var sentinels = timed(config.useSentinelServers(), lease, ping).setMasterName("lab");
         for (String server : servers) sentinels.addSentinelAddress("redis://" + server);

@@ -1,10 +1,14 @@
-"""The lock of redis-py (github.com/redis/redis-py) as a program for app lab try. Install: see requirements.txt.
+"""The lock of redis-py (github.com/redis/redis-py) as a program for app lab try: on one server, or with the argument sentinel over Redis
+with Sentinel. With a second argument, wait, it also waits until a replica has the lock. Install: see requirements.txt.
 
 Settings that are not the defaults:
 timeout: it is the lease. By default a lock has no expiry.
 blocking, blocking_timeout: they are the wait. By default a waiter waits without a bound.
 socket_timeout: it is a quarter of the lease. The default of redis-py 8 is 5 s.
 replace_ttl=True: an extension is a whole lease from now. By default extend adds to the time that is left.
+
+WAIT counts the replicas that have what its own connection has written, so a grant keeps one connection (single_connection_client). It has a
+timeout: with 0 it would wait for ever.
 """
 import os, sys
 
@@ -12,6 +16,9 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import lab
 import redis
 from redis.exceptions import LockError
+from redis.sentinel import Sentinel, SentinelConnectionPool
+
+OVER_SENTINEL, WAITS = "sentinel" in sys.argv[1:2], "wait" in sys.argv[2:3]
 
 
 class Grant:
@@ -19,7 +26,9 @@ class Grant:
         self.lock = lock
 
     def release(self):
-        return held(self.lock.release)
+        released = held(self.lock.release)
+        self.lock.redis.close()  # its connection is the pool's again
+        return released
 
     def extend(self):
         return held(self.lock.extend, self.lock.timeout, replace_ttl=True)
@@ -34,17 +43,36 @@ def held(act, *args, **options):
         return False
 
 
+def clients(servers, timeout):
+    """Returns what makes a client for a grant."""
+    addresses = [(host, int(port)) for host, port in (server.rsplit(":", 1) for server in servers)]
+    if not OVER_SENTINEL:
+        client = redis.Redis(host=addresses[0][0], port=addresses[0][1], socket_timeout=timeout)
+        return lambda: client
+    pool = SentinelConnectionPool("lab", Sentinel(addresses, socket_timeout=timeout), socket_timeout=timeout)
+    return lambda: redis.Redis(connection_pool=pool, single_connection_client=WAITS)
+
+
 def open(servers, lease_ms):
-    host, port = servers[0].rsplit(":", 1)
-    client = redis.Redis(host=host, port=int(port), socket_timeout=lease_ms / 4000)
+    client = clients(servers, lease_ms / 4000)
 
     def acquire(key, wait_ms, lease_ms):
-        lock = client.lock(key, timeout=lease_ms / 1000)
+        lock = client().lock(key, timeout=lease_ms / 1000)
         wait = dict(blocking=True, blocking_timeout=wait_ms / 1000) if wait_ms else dict(blocking=False)
-        return Grant(lock) if lock.acquire(**wait) else None
+        if not lock.acquire(**wait):
+            lock.redis.close()
+            return None
+        if WAITS and lock.redis.wait(1, lease_ms // 8) == 0:
+            Grant(lock).release()
+            raise TimeoutError("no replica has confirmed the lock")
+        return Grant(lock)
 
     return acquire
 
 
 if __name__ == "__main__":
-    lab.serve(open, name=f"redis-py {redis.__version__}", extends=True)
+    if sys.argv[1:] not in ([], ["sentinel"], ["sentinel", "wait"]):
+        print("redis_py.py: the arguments are none, sentinel, or sentinel wait", file=sys.stderr)
+        sys.exit(64)
+    name = " ".join([f"redis-py {redis.__version__}", *sys.argv[1:]])
+    lab.serve(open, name=name, store="sentinel" if OVER_SENTINEL else "redis", extends=True, waits_for_replica=WAITS)

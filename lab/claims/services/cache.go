@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -163,7 +162,7 @@ func (x *Cache) Read(ctx context.Context, name string, from cache.Reader, id uin
 	case errors.Is(err, cache.ErrNotFound):
 		e.Text = "there is no such item"
 	default:
-		e.Kind, e.Text = history.Refuse, strings.ReplaceAll(err.Error(), "\n", "; ")
+		e.Kind, e.Text = history.Refuse, err.Error()
 	}
 	x.Record(e)
 }

@@ -57,6 +57,15 @@ func InShop(strategy string, pieces int64, scenario func(ctx context.Context, x 
 	}
 }
 
+// InMariaDBShop is InShop over MariaDB.
+func InMariaDBShop(strategy string, pieces int64, scenario func(ctx context.Context, x *Shop)) lab.Scenario {
+	return func(ctx context.Context, t *lab.Trial) {
+		server, err := t.Stack.MariaDB(ctx)
+		t.Must(err)
+		scenario(ctx, NewShop(ctx, t, "mysql:"+server.DSN, strategy, pieces))
+	}
+}
+
 // SQLite is a database in a file of the trial, as database.Open takes it.
 func SQLite(t *lab.Trial, name string) string {
 	return "sqlite:" + filepath.Join(t.Stack.Dir(), name)

@@ -40,16 +40,20 @@ var S1 = Experiments.Add(lab.Experiment{
 		lockedSale("v8", versions.NameMemcached),
 		{
 			Name: "v3, released before the COMMIT", Expect: lab.Sometimes, Needs: []lab.Need{lab.MariaDB},
-			Run: inMariaDBShop(versions.NameRedis, 1, releasedBeforeCommit),
+			Run: services.InMariaDBShop(versions.NameRedis, 1, releasedBeforeCommit),
 		},
 		{Name: "conditional UPDATE", Run: services.InShop("", 1, lastPiece(services.KeptOut, buyAtomic))},
 		{
+			Name: "conditional UPDATE, on MariaDB", Needs: []lab.Need{lab.MariaDB},
+			Run: services.InMariaDBShop("", 1, lastPiece(services.KeptOut, buyAtomic)),
+		},
+		{
 			Name: "SELECT … FOR UPDATE", Needs: []lab.Need{lab.MariaDB},
-			Run: inMariaDBShop("", 1, lastPiece(services.KeptOut, buyForUpdate)),
+			Run: services.InMariaDBShop("", 1, lastPiece(services.KeptOut, buyForUpdate)),
 		},
 		{
 			Name: "1000 buyers, 100 pieces", Needs: []lab.Need{lab.MariaDB},
-			Run: inMariaDBShop(versions.NameRedis, 0, flashSale),
+			Run: services.InMariaDBShop(versions.NameRedis, 0, flashSale),
 		},
 	},
 })
@@ -90,15 +94,6 @@ func oneAfterTheOther(ctx context.Context, x *services.Shop) {
 	x.Act(ctx, x.A, buy)
 	x.Act(ctx, x.B, buy)
 	x.RecordOrders(ctx, lastOne)
-}
-
-// inMariaDBShop runs a scenario in a shop over MariaDB.
-func inMariaDBShop(strategy string, pieces int64, scenario func(ctx context.Context, x *services.Shop)) lab.Scenario {
-	return func(ctx context.Context, t *lab.Trial) {
-		server, err := t.Stack.MariaDB(ctx)
-		t.Must(err)
-		scenario(ctx, services.NewShop(ctx, t, "mysql:"+server.DSN, strategy, pieces))
-	}
 }
 
 // lastPiece lets two buyers want the last piece. A waits so long for B's read.

@@ -31,6 +31,10 @@ var S4 = Experiments.Add(lab.Experiment{
 		},
 		{Name: "v3", Run: services.InShop(versions.NameRedis, 1, payBesideCancel(services.KeptOut, readAndWrite))},
 		{Name: "conditional UPDATE", Run: services.InShop("", 1, payBesideCancel(services.KeptOut, conditionalState))},
+		{
+			Name: "conditional UPDATE, on MariaDB", Slow: true, Needs: []lab.Need{lab.MariaDB},
+			Run: services.InMariaDBShop("", 1, payBesideCancel(services.KeptOut, conditionalState)),
+		},
 	},
 })
 

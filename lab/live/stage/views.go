@@ -188,7 +188,7 @@ func (b *burst) compare(events []history.Event) {
 	}
 	b.tell(lost)
 	b.finalStep(events[at], lost, says)
-	b.steps[len(b.steps)-1].Note = "the numbers are recorded, their order is not: the drawing shows one that fits"
+	b.steps[len(b.steps)-1].Note = "numbers recorded, order reconstructed"
 }
 
 func viewPart(i int) string { return fmt.Sprint("view-", i) }

@@ -21,6 +21,7 @@ type Scene struct {
 	Variants   []string          // of the experiment that run, the control first
 	Called     map[string]string // what the variants do, for people; without an entry a name says it
 	Renewed    string            // the variant whose holder renews its lease
+	Fix        string            // the variant that prevents the loss; empty: there is none
 	Own        []lab.Variant     // that run instead, where those of the experiment have too many requests to be drawn
 	Stage      stage.Options     // what its drawing has
 	Ends       string            // one sentence
@@ -104,8 +105,8 @@ var Scenes = []Scene{
 		},
 		Stage:      stage.Options{Clients: two},
 		Experiment: "L01", Variants: []string{"with an expiry", "SETNX alone"},
-		Called: map[string]string{"SETNX alone": "without an expiry"},
-		Ends:   "A lock needs an expiry, because its holder can die.",
+		Called: map[string]string{"SETNX alone": "without an expiry"}, Fix: "with an expiry",
+		Ends: "A lock needs an expiry, because its holder can die.",
 		After: [3]string{
 			"An update of the counter.",
 			"The lock: without an expiry nobody gets it any more.",
@@ -125,8 +126,8 @@ var Scenes = []Scene{
 		},
 		Stage:      stage.Options{Clients: []string{"A", "B", "C"}},
 		Experiment: "L03", Variants: []string{"script", "DEL"},
-		Called: map[string]string{"script": "a script that compares the owner"},
-		Ends:   "A release must check, in one step with the deletion, that the lock still belongs to its client.",
+		Called: map[string]string{"script": "a script that compares the owner"}, Fix: "script",
+		Ends: "A release must check, in one step with the deletion, that the lock still belongs to its client.",
 		After: [3]string{
 			"The update of A.",
 			"The update of B or of C: both wrote 2.",
@@ -143,7 +144,7 @@ var Scenes = []Scene{
 			{"B gets the lock, and one of the two updates is lost.", ""},
 			{"A's write is refused by Redis.", "A writes the counter, and Redis does not look at the lock when it writes a counter."},
 		},
-		Stage: stage.Options{Clients: two}, Renewed: "long work, renewed",
+		Stage: stage.Options{Clients: two}, Renewed: "long work, renewed", Fix: "long work, renewed",
 		Experiment: "L05", Variants: []string{"short work", "long work", "long work, renewed"},
 		Ends: "A holder that works must renew its lease, and then keeps the lock for as long as it can renew.",
 		After: [3]string{
@@ -155,13 +156,13 @@ var Scenes = []Scene{
 	},
 	{
 		Title: "The master dies",
-		Text: "Redis has replicas now. A gets the lock from the master, which dies before a replica has received the key. A " +
-			"replica becomes the master. To be sure of it, the lab cuts the replication first.",
-		Question: "B asks the new master for the lock. Is it refused?",
+		Text: "Redis has a replica now, which copies each change of the master and takes its place when it dies. A gets the lock from the " +
+			"master. A moment later the master dies, and the replica becomes the new master.",
+		Question: "A works on. Can B get the lock from the new master?",
 		Choices: []Choice{
-			{"No: the new master does not know the lock.", ""},
-			{"Yes: the lock was confirmed.", "The master confirmed it, and the new master has never had the key."},
-			{"Yes, until A's lease is over.", "The new master has neither the key nor its lease."},
+			{"Yes, and then both hold it.", ""},
+			{"No: the old master had confirmed A's lock.", "It confirms before the replica has the key. The new master has never had it."},
+			{"Not before A's lease is over.", "The new master has neither the key nor its lease."},
 		},
 		Stage:      stage.Options{Clients: two, Replica: true},
 		Experiment: "F01", Variants: []string{"no kill", "replication cut, lock taken, killed"},
@@ -186,15 +187,14 @@ var Scenes = []Scene{
 			{"Yes, if A asks whether it still has the lock.", "A can be paused between the answer and the write."},
 		},
 		Experiment: "L11", Variants: []string{"no pause", "paused", "paused, token checked"},
-		Called: map[string]string{"paused": "the counter ignores tokens", "paused, token checked": "the counter compares tokens"},
-		Stage:  stage.Options{Clients: two, Tokens: true},
-		Ends:   "No lock can prevent a late write, but the counter can: it refuses a write whose token is smaller than one that it has seen.",
+		Called: map[string]string{"paused": "tokens ignored", "paused, token checked": "tokens compared"},
+		Stage:  stage.Options{Clients: two, Tokens: true}, Fix: "paused, token checked",
+		Ends: "No lock can prevent a late write, but the counter can: it refuses a write whose token is smaller than one that it has seen.",
 		After: [3]string{
-			"An update, with and without the check of the token.",
-			"An update without the check, and nothing with it.",
+			"B's update: A wrote the same number over it.",
+			"A's update: the counter refused it.",
 			"Nothing: A asked for its lock before it wrote.",
 		},
-		Lost: 1,
 	},
 }
 

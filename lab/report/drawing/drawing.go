@@ -130,7 +130,7 @@ var (
 	InReport = Format{room: 1180, events: 80}
 	inPage   = Format{room: 860, events: 40}
 	Live     = Format{room: 830, events: 80}
-	InLab    = Format{room: 1180, events: 12}
+	InLab    = Format{room: 1180, events: 20}
 )
 
 // parsed is never executed: only then can it be cloned.

@@ -14,7 +14,7 @@ const MostTimelines = 12
 // Importance of an event for the drawing of a long trial.
 const (
 	shows   = iota // the violation
-	weighty        // a fault, or the end
+	weighty        // a fault, a refusal by the token, or the end
 	other
 )
 
@@ -24,7 +24,7 @@ func thin(events []history.Event, circled []int, most int) (shown []history.Even
 		switch {
 		case slices.Contains(circled, e.Seq):
 			return shows
-		case slices.Contains([]history.Kind{history.Fault, history.Heal, history.Die, history.Final}, e.Kind):
+		case slices.Contains([]history.Kind{history.Fault, history.Heal, history.Die, history.Stale, history.Final}, e.Kind):
 			return weighty
 		}
 		return other

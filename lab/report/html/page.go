@@ -42,6 +42,12 @@ type run struct {
 // Earlier reports whether the page has runs that it does not draw.
 func (p page) Earlier() bool { return slices.ContainsFunc(p.Runs, func(r run) bool { return r.Bare }) }
 
+// Few reports whether the page draws so few runs that none is folded.
+func (p page) Few() bool {
+	drawn := slices.DeleteFunc(slices.Clone(p.Runs), func(r run) bool { return r.Bare })
+	return p.Tried == nil && len(drawn) <= 3
+}
+
 // Address is where the run is drawn, from the page.
 func (r run) Address() string {
 	if r.Bare && r.Own != "" {

@@ -128,7 +128,8 @@ func write(w io.Writer, p page) error {
 }
 
 // Write writes a report into the folder of each run, and one of all into store. The latter draws these runs, and has the verdict of the
-// newest run of each other experiment, as it was judged when it ended. It returns the path of the latter, or "" when no run was saved.
+// newest run of each other experiment, as it was judged when it ended. It returns the path of the latter, of a single run that of its own
+// report, which draws more, and "" when no run was saved.
 func Write(store string, runs []lab.Result, c lab.Catalogue) (string, error) {
 	var failed error
 	var written []lab.Saved
@@ -143,6 +144,9 @@ func Write(store string, runs []lab.Result, c lab.Catalogue) (string, error) {
 		return "", failed
 	}
 	failed = errors.Join(failed, writePage(store, func(w io.Writer) error { return Lab(w, store, newest(store, written, c)) }))
+	if len(written) == 1 {
+		return filepath.Join(written[0].Dir, lab.ReportFile), failed
+	}
 	return filepath.Join(store, lab.ReportFile), failed
 }
 

@@ -240,10 +240,8 @@ func drawings(b *strings.Builder, name string, run lab.Result, alone bool, scree
 			fmt.Fprintf(b, "%s\n\n%s\n", screen.Fit(what, 0), drawing)
 		}
 	}
-	if more == 1 {
-		fmt.Fprintf(b, "One more variant had a violation; the report draws it.\n\n")
-	} else if more > 1 {
-		fmt.Fprintf(b, "%d more variants had a violation; the report draws them.\n\n", more)
+	if more > 0 && run.Dir != "" {
+		fmt.Fprintf(b, "Other variants with a violation: %d. They are drawn in %s\n\n", more, filepath.Join(run.Dir, lab.ReportFile))
 	}
 }
 
@@ -255,7 +253,7 @@ func Story(r lab.Record, v lab.VariantJudgement) string {
 	}
 	drawing := lab.PrintableLines(history.Timelines(events))
 	if left > 0 {
-		drawing += fmt.Sprintf("   (%d other events of this trial are left out; the report draws them.)\n", left)
+		drawing += fmt.Sprintf("   (%d other events of this trial are left out.)\n", left)
 	}
 	return drawing
 }
@@ -267,7 +265,7 @@ func times(r *lab.Results) Table {
 	for _, run := range runs {
 		t.Row(nameOf(run), fmt.Sprintf("%.1f", run.Record.Took.Seconds()), fmt.Sprintf("%.0f", run.Usual().Seconds()))
 	}
-	t.Row("all", fmt.Sprintf("%.1f", r.Took), "")
+	t.Row("from start to end", fmt.Sprintf("%.1f", r.Took), "")
 	return t
 }
 

@@ -72,6 +72,9 @@ func writeFooter(b *strings.Builder, c *scorecard.Scorecard, screen Screen) {
 	for _, state := range scorecard.States {
 		if n := c.Count(state); n > 0 || state != scorecard.NotTried {
 			counts = append(counts, fmt.Sprintf("%d %s", n, state.Of(n)))
+			if state == scorecard.Violated && n > 0 {
+				counts[len(counts)-1] += " (" + strings.Join(c.Numbers(state), " ") + ")"
+			}
 		}
 	}
 	fmt.Fprintf(b, "Result:  %s. %s\n", strings.Join(counts, ", "), screen.Fit(`"Holds" means: no violation in this run.`, 9))

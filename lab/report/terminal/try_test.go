@@ -37,7 +37,7 @@ func TestScorecard(t *testing.T) {
 		"mylock time result", "T01 Exclusion 1.2 s violated", "T02 Release 0.0 s holds", "commands T04, alone 7",
 		"T01-exclusion: violated: two; holders The end of the program's stderr: a\uFFFDrow last line", "shown", "Report: store/report.html",
 		"python3 'my\uFFFDlock.py' 'a path/it'\\''s' (3.0 s; store: redis; server: miniredis)", "Pace: ",
-		"Stopped: it was interrupted", "Result: 2 hold, 1 violated, 1 inconclusive, 1 not tried, 1 not claimed.",
+		"Stopped: it was interrupted", "Result: 2 hold, 1 violated (T01), 1 inconclusive, 1 not tried, 1 not claimed.",
 	} {
 		if !strings.Contains(words, says) {
 			t.Errorf("no %q in\n%s", says, text)

@@ -57,6 +57,11 @@ func TestALockIsPlayedFromFiles(t *testing.T) {
 		if over := chrome.Ask[int](b, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
 			t.Errorf("%s: it is %d pixels too wide", v.Name, over)
 		}
+		const above = `document.querySelector(".moves").getBoundingClientRect().bottom -
+			document.querySelector(".play .tools").getBoundingClientRect().top`
+		if covered := chrome.Ask[float64](b, above); covered > 0 {
+			t.Errorf("%s: the buttons cover %.0f pixels of the moves", v.Name, covered)
+		}
 		b.Accessible(v.Name)
 		b.Calm(func(url string) bool { return strings.HasPrefix(url, server.URL+"/below/") || url == "data:," })
 	}

@@ -1,6 +1,7 @@
 // Command redislock is github.com/bsm/redislock as a program for app lab try. Every option is the default, so it tries once. With the
-// argument retry it has LinearBackoff, as in the library's examples, and with sentinel behind it, it is over Redis with Sentinel. The time to live is the lab's lease, and the ReadTimeout of go-redis,
-// which is 5 s, a quarter of it.
+// argument retry it has LinearBackoff, as in the library's examples, and with sentinel behind it, it is over Redis with Sentinel. With wait
+// behind that, it also waits until a replica has the lock. The time to live is the lab's lease, and the ReadTimeout of go-redis, which is
+// 5 s, a quarter of it.
 package main
 
 import (
@@ -26,12 +27,19 @@ func main() {
 	if len(os.Args) > 2 && os.Args[2] == protocol.Sentinel {
 		claims.Name, claims.Store = claims.Name+", sentinel", protocol.Sentinel
 	}
+	if len(os.Args) > 3 && os.Args[3] == "wait" {
+		claims.Name, claims.Replica = claims.Name+", wait", true
+	}
 	err := protocol.Serve(os.Stdin, os.Stdout, claims, func(start protocol.Request) (protocol.Lock, error) {
-		locker := redislock.New(connect(claims.Store, start))
+		client := connect(claims.Store, start)
+		locker := redislock.New(client)
 		return func(ctx context.Context, r protocol.Request) (protocol.Held, error) {
 			options := &redislock.Options{RetryStrategy: retry}
 			if r.WaitMS == 0 {
 				options = nil
+			}
+			if claims.Replica {
+				return acquireReplicated(ctx, client, r, options)
 			}
 			return acquire(ctx, locker, r, options)
 		}, nil
@@ -62,6 +70,27 @@ func acquire(ctx context.Context, locker *redislock.Client, r protocol.Request, 
 		Release: func(ctx context.Context) error { return notHeld(lock.Release(ctx)) },
 		Extend:  func(ctx context.Context) error { return notHeld(lock.Refresh(ctx, r.Lease(), nil)) },
 	}, nil
+}
+
+// acquireReplicated releases a lock that no replica has. WAIT counts the replicas that have what its own connection has written, so both
+// use one connection of the pool, which then gets it back. WAIT has a timeout: with 0 it would wait for ever.
+func acquireReplicated(ctx context.Context, client *redis.Client, r protocol.Request, options *redislock.Options) (protocol.Held, error) {
+	conn := client.Conn()
+	defer conn.Close()
+	through := &struct{ redis.Scripter }{conn} // what the lock sends its commands through
+	lock, err := acquire(ctx, redislock.New(through), r, options)
+	if err != nil {
+		return lock, err
+	}
+	replicas, err := conn.Wait(ctx, 1, r.Lease()/8).Result()
+	if err == nil && replicas == 0 {
+		err = errors.New("no replica has confirmed the lock")
+	}
+	if err != nil {
+		return lock, errors.Join(err, lock.Release(ctx))
+	}
+	through.Scripter = client
+	return lock, nil
 }
 
 func notHeld(err error) error {

@@ -24,7 +24,8 @@
 
   // Words of questions, which say nothing about a page.
   const common = new Set(
-    "a an and are at be by can do does for from happens how i if in is it its my of on or should that the this to use was what when which who why will with you".split(" "),
+    ("a an and are at be by can do does for from get happens have how i if in is it its me my need of on or should so that the there this to use " +
+      "using want was we what when where which who why will with you your").split(" "),
   );
 
   // stem makes one word of "lease" and "leases", or of "expires" and "expired".
@@ -38,12 +39,12 @@
     (index ??= Promise.all([fetch(root + "static/search.json").then((r) => r.json()), loadScript(root + "static/minisearch/minisearch.min.js")]).then(
       ([pages]) => {
         const search = new MiniSearch({
-          fields: ["title", "group", "text"],
+          fields: ["title", "words", "headings", "begins", "group", "text"],
           processTerm: (term) => (common.has(term.toLowerCase()) ? null : stem(term.toLowerCase())),
           searchOptions: {
             prefix: (term) => term.length > 2,
             fuzzy: (term) => (term.length > 4 ? 0.2 : false),
-            boost: { title: 4, group: 2 },
+            boost: { title: 6, words: 5, headings: 2, begins: 2, group: 2 },
             boostDocument: (id) => weight(pages[id]),
           },
         });
