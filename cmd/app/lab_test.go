@@ -51,7 +51,7 @@ func TestLabRunIsSaved(t *testing.T) {
 		t.Fatalf("exit %d: %s\n%s", got.code, got.err, got.out)
 	}
 	wantText(t, got, exitOK, "script (control)", "no violation in 1 trial", "violation in 1 of 1 trial", "both wrote 2: one update is lost",
-		"│ write 2", "Saved:   "+store, "Report:  "+filepath.Join(store, lab.ReportFile), "Verdict: as predicted",
+		"│ write 2", "Saved:   "+store, "Report:  "+filepath.Join(store, "L03-foreign-unlock"), "Verdict: as predicted",
 		"lab run L03 l03-foreign-unlock --trials 1 --embedded --seed 7")
 	if want := "1/1 L03-foreign-unlock: DEL, trial 1 of 1\n"; !strings.Contains(got.err, want) || strings.Contains(got.err, "\x1b") {
 		t.Errorf("the progress is %q", got.err)

@@ -97,7 +97,7 @@ func TestARefusedReadSaysSo(t *testing.T) {
 			said = append(said, e.Summary())
 		}
 	}
-	if want := []string{"stale read token 5", "stale 1 token 5"}; !slices.Equal(said, want) {
+	if want := []string{"refused read token 5", "refused write 1 token 5"}; !slices.Equal(said, want) {
 		t.Errorf("got %q, want %q", said, want)
 	}
 }

@@ -58,7 +58,7 @@ func TestTheReportOfAStoreJudgesNothingAgain(t *testing.T) {
 	wants(t, page,
 		`<a href="L04-shared-value/`+filepath.Base(runs[1].Dir)+`/report.html" id="L04-shared-value">`, "(an earlier run)",
 		"judgement.json is damaged", "delete this file",
-		`<details class="run" id="L10-set-without-nx">`, `href="#L10-set-without-nx"`)
+		`<details class="run" id="L10-set-without-nx" open>`, `href="#L10-set-without-nx"`)
 	if strings.Contains(page, `<details class="run" id="L04`) {
 		t.Error("an earlier run is drawn without its record")
 	}

@@ -7,9 +7,7 @@
   field.innerHTML = `<label class="sr" for="search">Search all pages</label>
     <input id="search" type="search" placeholder="Search" autocomplete="off" spellcheck="false"><kbd aria-hidden="true">/</kbd>
     <div class="found" hidden><p role="status"></p><ol></ol></div>`;
-  const header = document.querySelector(".top");
-  const tools = header.querySelector(".tools") ?? header.appendChild(Object.assign(document.createElement("div"), { className: "tools" }));
-  tools.append(field);
+  document.querySelector(".top > .tools").append(field);
   const input = field.querySelector("input");
   const found = field.querySelector(".found");
   const status = found.querySelector("[role=status]");
