@@ -157,6 +157,9 @@ func (g *Group) Add(e Experiment) Experiment {
 	return e
 }
 
+// WrongLesson is what [Group.Of] panics with.
+type WrongLesson struct{ error }
+
 // Of returns the experiments whose ids begin with a letter, by their numbers. It reads their lessons, and panics when one is missing or
 // not as [ReadLesson] wants it: lessons are part of the program. Most processes of this program, such as the clients of a trial, need none.
 func (g *Group) Of(letter byte) (of Catalogue) {
@@ -166,7 +169,7 @@ func (g *Group) Of(letter byte) (of Catalogue) {
 		}
 		var err error
 		if e.Lesson, err = ReadLesson(g.lessons, e.ID); err != nil {
-			panic(err)
+			panic(WrongLesson{err})
 		}
 		of = append(of, e)
 	}

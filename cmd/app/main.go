@@ -28,11 +28,24 @@ import (
 
 func main() {
 	servers.Reexec() // does not return in a process that a stack started from this program
+	defer exitOnWrongLesson()
 	silenceDrivers()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
+}
+
+// exitOnWrongLesson tells somebody who has just written a lesson what is wrong with it, without the goroutines.
+func exitOnWrongLesson() {
+	switch found := recover().(type) {
+	case nil:
+	case lab.WrongLesson:
+		fmt.Fprintln(os.Stderr, "app:", found)
+		os.Exit(exitInternal)
+	default:
+		panic(found)
+	}
 }
 
 // silenceDrivers drops the messages of the drivers, which have no level: servers refuse connections while they start, and experiments break

@@ -105,14 +105,17 @@ func madeUp(name, store string, of *Library, states map[string]scorecard.State) 
 }
 
 // A cell says what the scorecard says. A violation has its counterexample, the ways over the same servers with which the row holds, and
-// what is documented, unless this way does not have the limit.
+// what is documented, unless this way does not have the limit. What locks, or rows of a lock, have in common is one line.
 func TestTheTablesSayWhatTheScorecardsSay(t *testing.T) {
 	bad := &Library{Title: "Bad", Limits: []Limit{{"T03 T12", "It does not compare.", "https://a.example/bad"}}}
+	two := map[string]scorecard.State{"T03": scorecard.Violated, "T12": scorecard.Violated}
 	all := []result{
 		madeUp("good", protocol.Etcd, &Library{Title: "Good"}, map[string]scorecard.State{"T02": scorecard.NotClaimed}),
 		madeUp("bad", protocol.Redis, bad, map[string]scorecard.State{"T03": scorecard.Violated, "T10": scorecard.Inconclusive}),
 		madeUp("five", protocol.RedLock, bad, nil),
 		madeUp("polls", protocol.Redis, bad, map[string]scorecard.State{"T20": scorecard.Violated}),
+		madeUp("worse", protocol.Redis, bad, map[string]scorecard.State{"T03": scorecard.Violated}),
+		madeUp("two", protocol.Etcd, bad, two),
 	}
 	all[3].Without = "T03"
 	violations := violationTable(all)
@@ -121,10 +124,11 @@ func TestTheTablesSayWhatTheScorecardsSay(t *testing.T) {
 		{scoreTable(all), "| good | ✓ | – | ✓ |"},
 		{scoreTable(all), "| bad | ✓ | ✓ | **✗** | ✓ | ✓ | ✓ | ? |"},
 		{scoreTable(all), "| polls | ✓ | ✓ | ✓ |"},
-		{violations, `| bad | T03-late-release violated | C and B; both \| wrote 1 | polls (violates T20) | ` +
+		{violations, `| bad, worse | T03-late-release violated | C and B; both \| wrote 1 | polls (violates T20) | ` +
 			"[It does not compare.](https://a.example/bad) |"},
 		{violations, "| bad | T10-cut-waiter inconclusive |"},
-		{violations, `| polls | T20-quiet-wait violated | C and B; both \| wrote 1 | bad (violates T03) | - |`},
+		{violations, "| two | T03, T12 violated |"},
+		{violations, `| polls | T20-quiet-wait violated | C and B; both \| wrote 1 | bad (violates T03), worse (violates T03) | - |`},
 		{caption(all), "| 2026-11-28 | 2026-11-28 | etcd 7, redis 7, redlock 7 |"},
 	} {
 		if !strings.Contains(c.table, c.line) {

@@ -158,24 +158,65 @@ func (r result) score(id string) scorecard.Score {
 
 // violationTable has the rows that were violated or could not be judged, and other ways to use the library with which the row holds.
 func violationTable(all []result) string {
-	var rows [][]string
+	var found []violation
 	for _, r := range all {
 		for _, score := range r.Rows {
 			if score.State != scorecard.Violated && score.State != scorecard.Inconclusive {
 				continue
 			}
-			documented := "-"
-			if limit, found := r.limit(lab.Number(score.ID)); found {
-				documented = fmt.Sprintf("[%s](%s)", limit.Says, limit.URL)
+			v := violation{
+				locks: []string{r.Name}, rows: []string{score.ID}, state: score.State,
+				seen: marked.Cell(lab.OneLine(score.Why)), holdsWith: r.holdsWith(score.ID, all), documented: undocumented,
 			}
-			rows = append(rows, []string{
-				r.Name, fmt.Sprintf("%s %s", score.ID, score.State), marked.Cell(lab.OneLine(score.Why)), r.holdsWith(score.ID, all),
-				documented,
-			})
+			if limit, is := r.limit(lab.Number(score.ID)); is {
+				v.documented = fmt.Sprintf("[%s](%s)", limit.Says, limit.URL)
+			}
+			found = append(found, v)
 		}
+	}
+	found = joined(found, func(a, b violation) bool { return slices.Equal(a.rows, b.rows) })
+	found = joined(found, func(a, b violation) bool { return slices.Equal(a.locks, b.locks) })
+	var rows [][]string
+	for _, v := range found {
+		if len(v.rows) > 1 { // the title of one says what it is about
+			for i, id := range v.rows {
+				v.rows[i] = lab.Number(id)
+			}
+		}
+		row := fmt.Sprintf("%s %s", strings.Join(v.rows, ", "), v.state)
+		rows = append(rows, []string{strings.Join(v.locks, ", "), row, v.seen, v.holdsWith, v.documented})
 	}
 	columns := []string{"lock", "row", "what was seen", "holds with", "its documentation"}
 	return marked.Table(len(columns), columns, rows)
+}
+
+// violation is what rows of locks have in common: why they do not hold.
+type violation struct {
+	locks, rows                 []string
+	state                       scorecard.State
+	seen, holdsWith, documented string // seen is that of the first lock in the first row
+}
+
+const undocumented = "-"
+
+// joined joins violations that are the same in one respect, and have one reason.
+func joined(all []violation, same func(a, b violation) bool) (some []violation) {
+	for _, v := range all {
+		i := slices.IndexFunc(some, func(o violation) bool {
+			return same(o, v) && v.documented != undocumented && o.documented == v.documented && o.holdsWith == v.holdsWith && o.state == v.state
+		})
+		if i < 0 {
+			some = append(some, v)
+			continue
+		}
+		some[i].locks = union(some[i].locks, v.locks)
+		some[i].rows = union(some[i].rows, v.rows)
+	}
+	return some
+}
+
+func union(a, b []string) []string {
+	return append(a, slices.DeleteFunc(slices.Clone(b), func(s string) bool { return slices.Contains(a, s) })...)
 }
 
 // holdsWith names the other ways to use a library over the same servers with which a row holds, and the rows that each of them violates.

@@ -61,15 +61,16 @@ func (r run) LeftOut() []string { return lab.VariantsLeftOut(r.Judgement) }
 
 type variant struct {
 	lab.VariantJudgement
-	Verdict verdict
-	Telling bool   // it is one of the few that say what the run showed
-	Short   bool   // the run's own report draws it, and this page does not
-	Trial   string // which one is drawn, and why
-	Picture *drawing.Drawing
-	Bursts  []*plot
-	Loads   *plot
-	Shown   []history.Event // the evidence, with the time since the trial began
-	Took    time.Duration
+	Verdict  verdict
+	Promised bool   // no violation is what a lock promises, and nothing is predicted
+	Telling  bool   // it is one of the few that say what the run showed
+	Short    bool   // the run's own report draws it, and this page does not
+	Trial    string // which one is drawn, and why
+	Picture  *drawing.Drawing
+	Bursts   []*plot
+	Loads    *plot
+	Shown    []history.Event // the evidence, with the time since the trial began
+	Took     time.Duration
 }
 
 func newPage(title string, f drawing.Format, saved ...lab.Saved) page {

@@ -62,6 +62,10 @@ func Tried(w io.Writer, card *scorecard.Scorecard) error {
 		of := func(row scorecard.Score) bool { return row.ID == p.Runs[i].Experiment.ID }
 		row := card.Rows[slices.IndexFunc(card.Rows, of)]
 		p.Runs[i].Verdict, p.Runs[i].Judgement.Why = styled(outcome.Outcome{Words: string(row.State), Tone: toneOf[row.State]}), row.Why
+		for j := range p.Runs[i].Variants {
+			v := &p.Runs[i].Variants[j]
+			v.Promised, v.Verdict.Text = true, v.Seen()
+		}
 	}
 	rank := map[string]int{classes[outcome.Alarm]: -2, classes[outcome.Unclear]: -1}
 	slices.SortStableFunc(p.Runs, func(a, b run) int { return cmp.Compare(rank[a.Verdict.Class], rank[b.Verdict.Class]) })
