@@ -52,13 +52,14 @@ func (w *wire) hangUp() {
 	}
 }
 
-// Write hangs up when it fails, and the reader learns that. Package zk has room for two answers to a request: with an error it would give
-// three when it is closed meanwhile (closed, not written, disconnected), and wait forever (go-zookeeper/zk#163 is of the kind).
+// Write hangs up when it fails, and the reader learns that. When a greeting fails, the reader learns how the server has closed. Package zk
+// has room for two answers to a request: with an error it would give three when it is closed meanwhile (closed, not written,
+// disconnected), and wait forever (go-zookeeper/zk#163 is of the kind).
 func (w *wire) Write(p []byte) (int, error) {
 	if w.sent == nil {
 		w.sent = bytes.Clone(p)
 	}
-	if _, err := w.Conn.Write(p); err != nil {
+	if _, err := w.Conn.Write(p); err != nil && len(w.greets) == greeting {
 		w.hangUp()
 	}
 	return len(p), nil
