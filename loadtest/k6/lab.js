@@ -246,7 +246,7 @@ export function perInstance(get, what) {
 
 export function unusable(get, silent) {
   const { number, list } = refusals(get);
-  return [['refused', number > 0 ? `${number} (${list})` : 0], ['without an answer', silent]];
+  return [['error answers', number > 0 ? `${number} (${list})` : 0], ['without an answer', silent]];
 }
 
 export function times(get) {

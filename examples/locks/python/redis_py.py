@@ -7,8 +7,8 @@ blocking, blocking_timeout: they are the wait. By default a waiter waits without
 socket_timeout: it is a quarter of the lease. The default of redis-py 8 is 5 s.
 replace_ttl=True: an extension is a whole lease from now. By default extend adds to the time that is left.
 
-WAIT counts the replicas that have what its own connection has written, so a grant keeps one connection (single_connection_client). It has a
-timeout: with 0 it would wait for ever.
+WAIT counts the replicas that have what its own connection has written, so the lock and WAIT use one connection of the pool, which then gets
+it back. WAIT has a timeout: with 0 it would wait for ever.
 """
 import os, sys
 
@@ -16,7 +16,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import lab
 import redis
 from redis.exceptions import LockError
-from redis.sentinel import Sentinel, SentinelConnectionPool
+from redis.sentinel import Sentinel
 
 OVER_SENTINEL, WAITS = "sentinel" in sys.argv[1:2], "wait" in sys.argv[2:3]
 
@@ -26,9 +26,7 @@ class Grant:
         self.lock = lock
 
     def release(self):
-        released = held(self.lock.release)
-        self.lock.redis.close()  # its connection is the pool's again
-        return released
+        return held(self.lock.release)
 
     def extend(self):
         return held(self.lock.extend, self.lock.timeout, replace_ttl=True)
@@ -43,28 +41,28 @@ def held(act, *args, **options):
         return False
 
 
-def clients(servers, timeout):
-    """Returns what makes a client for a grant."""
+def connect(servers, timeout):
     addresses = [(host, int(port)) for host, port in (server.rsplit(":", 1) for server in servers)]
-    if not OVER_SENTINEL:
-        client = redis.Redis(host=addresses[0][0], port=addresses[0][1], socket_timeout=timeout)
-        return lambda: client
-    pool = SentinelConnectionPool("lab", Sentinel(addresses, socket_timeout=timeout), socket_timeout=timeout)
-    return lambda: redis.Redis(connection_pool=pool, single_connection_client=WAITS)
+    if OVER_SENTINEL:
+        return Sentinel(addresses, socket_timeout=timeout).master_for("lab", socket_timeout=timeout)
+    return redis.Redis(host=addresses[0][0], port=addresses[0][1], socket_timeout=timeout)
 
 
 def open(servers, lease_ms):
-    client = clients(servers, lease_ms / 4000)
+    client = connect(servers, lease_ms / 4000)
 
     def acquire(key, wait_ms, lease_ms):
-        lock = client().lock(key, timeout=lease_ms / 1000)
+        lock = client.lock(key, timeout=lease_ms / 1000)
         wait = dict(blocking=True, blocking_timeout=wait_ms / 1000) if wait_ms else dict(blocking=False)
-        if not lock.acquire(**wait):
-            lock.redis.close()
-            return None
-        if WAITS and lock.redis.wait(1, lease_ms // 8) == 0:
-            Grant(lock).release()
-            raise TimeoutError("no replica has confirmed the lock")
+        if not WAITS:
+            return Grant(lock) if lock.acquire(**wait) else None
+        with redis.Redis(connection_pool=client.connection_pool, single_connection_client=True) as lock.redis:
+            if not lock.acquire(**wait):
+                return None
+            if lock.redis.wait(1, lease_ms // 8) == 0:
+                held(lock.release)
+                raise TimeoutError("no replica has confirmed the lock")
+        lock.redis = client
         return Grant(lock)
 
     return acquire

@@ -109,11 +109,13 @@ class Attempt:
                 return tells and self.lost(reason)
 
 
-def attempts(lock_class, name, **claims):
-    """Serves a class with acquire, release and renew, as mylock.py has them. It polls every 20 ms, and renews when that is claimed."""
+def attempts(lock_class, name, connect=None, **claims):
+    """Serves a class with acquire, release and renew, as mylock.py has them. It polls every 20 ms, and renews when that is claimed.
+
+    connect(address, seconds) is the server for the class, where the lab waits for an answer so long. Without it that is Redis."""
 
     def open(servers, lease_ms):
-        lock = lock_class(Redis(servers[0], lease_ms / 4000))
+        lock = lock_class((connect or Redis)(servers[0], lease_ms / 4000))
 
         def acquire(key, wait_ms, lease_ms):
             end, grant = time.monotonic() + wait_ms / 1000, Attempt(lock, key, uuid.uuid4().hex, lease_ms)

@@ -31,7 +31,8 @@ var F12 = Experiments.Add(lab.Experiment{
 		{Name: "whole network", Run: wholeNetwork},
 		cutOff("Redis with replicas", "v3", lab.Sometimes, replicatedSides(failovers.MasterSlave, cutLease)),
 		cutOff("Sentinel", "v3", lab.Sometimes, replicatedSides(failovers.Sentinels, cutLease)),
-		cutOff("Cluster", "v3", lab.Sometimes, replicatedSides(slowCluster, clusterLease)),
+		cutOff("Sentinel, min-replicas-to-write 1", "v3", lab.Sometimes, replicatedSides(sentinelsWithLag, refusedLease)),
+		cutOff("Cluster", "v3", lab.Sometimes, replicatedSides(slowCluster, refusedLease)),
 		cutOff("RedLock", "v4", lab.Never, redLockSides(cutLease)),
 		cutOff("etcd", "v7", lab.Never, etcdSides(majorityLease), lab.Etcd),
 		cutOff("ZooKeeper", "v6", lab.Never, zooKeeperSides(majorityLease), lab.ZooKeeper),
@@ -45,8 +46,9 @@ const (
 
 	// A renews each third of the lease, and so at least once before the master that is cut off notices that. And the others have replaced it
 	// before the lease ends.
-	clusterLease   = 5 * time.Second
+	refusedLease   = 5 * time.Second
 	clusterTimeout = 2 * time.Second
+	reportLag      = 2 * time.Second
 )
 
 // cutOff is a variant in which A's side is cut off from the majority of the servers.

@@ -127,6 +127,13 @@ func slowCluster(ctx context.Context, t *lab.Trial) *failovers.Replicated {
 	return x
 }
 
+// sentinelsWithLag watch a master that refuses writes when no replica has reported for reportLag.
+func sentinelsWithLag(ctx context.Context, t *lab.Trial) *failovers.Replicated {
+	x := failovers.Sentinels(ctx, t)
+	requireReplica(ctx, x, reportLag)
+	return x
+}
+
 // redLockSides are five independent nodes, two of them on A's side.
 func redLockSides(lease time.Duration) startSides {
 	const few = 2
