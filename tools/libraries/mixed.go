@@ -140,7 +140,7 @@ func savedMixed() (m Mixed, err error) {
 
 // tables returns the table of docs/mixed-stack.md: a line for each holder, and a column for each lock that requests its key.
 func (m Mixed) tables() map[string]string {
-	columns := append([]string{"held by"}, mixedNames...)
+	columns := append([]string{"held by ↓ requested by →"}, mixedNames...)
 	var lines [][]string
 	for _, holder := range mixedNames {
 		line := []string{holder}

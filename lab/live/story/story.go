@@ -189,7 +189,7 @@ var Scenes = []Scene{
 		Experiment: "L11", Variants: []string{"no pause", "paused", "paused, token checked"},
 		Called: map[string]string{"paused": "tokens ignored", "paused, token checked": "tokens compared"},
 		Stage:  stage.Options{Clients: two, Tokens: true}, Fix: "paused, token checked",
-		Ends: "No lock can prevent a late write, but the counter can: it refuses a write whose token is smaller than one that it has seen.",
+		Ends: "No lock can prevent a late write, but the counter can: it remembers the newest token that has read it, and refuses an older one.",
 		After: [3]string{
 			"B's update: A wrote the same number over it.",
 			"A's update: the counter refused it.",
