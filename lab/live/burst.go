@@ -23,7 +23,6 @@ type bursts struct {
 
 	// The lock of the server protects these.
 	plan   burst.Plan       // that was chosen last
-	asked  string           // the question about it
 	health burst.Health     // of an instance; without versions it is not known
 	ended  []*burst.Results // since the program started, the newest last
 	shown  *burstNow        // on the cards
@@ -157,10 +156,31 @@ func (b *bursts) choose(q *quiz, p burst.Plan) error {
 	case a.Waits():
 		return errNotShown
 	}
-	b.plan, b.asked = p, q.question
+	b.plan = p
 	b.s.questions.Reopen(q.question)
 	b.describe(q)
+	if b.s.class != nil {
+		b.hide(q)
+	}
 	return nil
+}
+
+// hide takes the newest burst from the page, and empties the cards: a result beside an open question would answer it. It needs the lock.
+func (b *bursts) hide(q *quiz) {
+	b.s.cancel(againPart(q.name))
+	b.shown = newBurstNow(b.plan)
+	q.forget()
+}
+
+// asks reports whether a class is asked about the present plan. It needs the lock.
+func (b *bursts) asks(q *quiz) bool {
+	return b.s.class != nil && q.ran == nil && b.s.questions.Of(q.question, "").Open
+}
+
+// reset drops every burst so far: a new class begins.
+func (b *bursts) reset(q *quiz) {
+	b.plan, b.ended = firstPlan, nil
+	b.hide(q)
 }
 
 // describe notes what the guesses are about, for a program that starts anew.
@@ -200,7 +220,7 @@ func (b *bursts) run(ctx context.Context, q *quiz) conclusion {
 	b.s.mu.Lock()
 	defer b.s.mu.Unlock()
 	seen := now.longest() > 0
-	if seen { // otherwise the burst before stays on the cards
+	if seen && (err == nil || b.s.class == nil) { // otherwise what was on the cards before comes back
 		b.shown = now
 	}
 	if err != nil {
@@ -264,6 +284,10 @@ func (b *bursts) draw(q *quiz) {
 		b.s.board.put(burstLeft, b.s.fragment("burst-left", e))
 	} else {
 		b.s.board.put(burstLeft, "")
+	}
+	if b.asks(q) && len(b.ended) > 0 {
+		b.s.board.put(burstHistory, b.s.fragment("burst-hidden", nil))
+		return
 	}
 	runs := slices.Clone(b.ended)
 	b.s.board.putMade(burstHistory, func() string {
@@ -337,7 +361,7 @@ type burstView struct {
 func (b *bursts) data(q *quiz, v *quizView) any {
 	b.s.mu.Lock()
 	of := burstView{
-		Able: b.s.cfg.Service != nil, Asks: q.ran == nil || b.asked == q.question, Plan: b.plan, About: b.plan.About(),
+		Able: b.s.cfg.Service != nil, Asks: q.ran == nil, Plan: b.plan, About: b.plan.About(),
 		Running: b.s.bench.Instances(), Topology: b.health.Topology,
 	}
 	replays, canReplay := b.s.busy[againPart(q.name)] != nil, b.shown.longest() > 0
@@ -391,7 +415,11 @@ func (b *bursts) play(ctx context.Context, of *burstNow) {
 	longest, shown := of.longest(), make(map[string]int)
 	slower := max(1, int((slowly+longest-1)/longest))
 	b.showCards(of, -1)
-	defer b.showCards(of, always)
+	defer func() { // a class may be asked about another burst meanwhile
+		b.s.mu.Lock()
+		defer b.s.mu.Unlock()
+		b.showCards(b.shown, always)
+	}()
 	tick := time.NewTicker(redrawBurst)
 	defer tick.Stop()
 	for began := time.Now(); ctx.Err() == nil; {

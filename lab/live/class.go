@@ -32,6 +32,7 @@ type viewer struct {
 	class.Person // without an ID it has no name, or there is no class
 	Role         role
 	MustSignIn   bool   // it was the trainer's, and is no longer
+	Removed      bool   // it was a participant's, and is no longer
 	Origin       string // at which it reaches the page
 }
 
@@ -126,6 +127,7 @@ func (s *Server) viewerOf(r *http.Request) (v viewer) {
 		v.Role = trainer
 	}
 	v.MustSignIn = signedIn != "" && !v.Trains()
+	v.Removed = cookie(r, personCookie) != "" && v.Role == visitor
 	return v
 }
 
@@ -188,6 +190,7 @@ func (s *Server) showClass() {
 		return s.fragment("everybody", s.places(v))
 	})
 	s.showPeople()
+	s.board.putEach("member", func(v viewer) string { return s.fragment("member", v) })
 	s.showName()
 }
 
@@ -220,8 +223,12 @@ func (s *Server) classPage(r *http.Request) (page, error) {
 		return page{}, errNoClass
 	}
 	parts := []string{"class"}
-	if s.viewerOf(r).Trains() {
+	v := s.viewerOf(r)
+	if v.Trains() {
 		parts = append(parts, "class-all")
+	}
+	if v.Name != "" || v.Removed {
+		parts = append(parts, "member")
 	}
 	return page{Name: "class", Title: "The class", Parts: parts, Body: map[string]any{
 		"Local": isLoopback(hostOf(s.cfg.Address)), "Room": s.class,
@@ -314,7 +321,7 @@ func (s *Server) removePerson(r *http.Request) error {
 	return nil
 }
 
-// resetClass removes every participant and guess, and asks every question anew. The bursts of the session stay.
+// resetClass removes every participant, guess and burst, and asks every question anew.
 func (s *Server) resetClass(*http.Request) error {
 	if s.class == nil {
 		return errNoClass

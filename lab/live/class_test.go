@@ -438,6 +438,38 @@ func TestTheBoardIsShort(t *testing.T) {
 	}
 }
 
+// Who was removed reads so on the open page, which offers to join, and shows no name and no code any more. So does a page that is opened
+// later. Who joins again is a participant, and a visitor was never removed.
+func TestWhoWasRemovedReadsIt(t *testing.T) {
+	t.Parallel()
+	_, base := teaching(t)
+	leads, ana := trains(t, base), joined(t, base, "Ana")
+	page := func(c *http.Client, path string) string {
+		_, page := send(t, c, http.MethodGet, base+path, nil, nil)
+		return page
+	}
+	if !strings.Contains(page(ana, "/ui/class"), "You have joined as Ana") {
+		t.Fatal("Ana has not joined")
+	}
+	screen := looksAs(t, ana, base, "member", "name")
+	screen.until("member", "You have joined as Ana", "Your code is")
+	send(t, leads, http.MethodPost, base+"/ui/class/remove", url.Values{"name": {"Ana"}}, nil)
+	screen.until("member", "You are no longer in the class", `href="/ui/join"`)
+	screen.until("name", "You are no longer in the class", "Join with a name")
+	for path, says := range map[string]string{"/ui/class": "Join the class", "/ui/story/3": "Join with a name"} {
+		if text := page(ana, path); !all(text, []string{"You are no longer in the class", says}) || strings.Contains(text, "Your code is") {
+			t.Errorf("who was removed sees at %s: %s", path, text)
+		}
+	}
+	if text := page(browser(t), "/ui/class"); strings.Contains(text, "no longer") {
+		t.Errorf("a visitor sees %s", text)
+	}
+	send(t, ana, http.MethodPost, base+"/ui/join", url.Values{"name": {"Anna"}}, nil)
+	if text := page(ana, "/ui/class"); !strings.Contains(text, "You have joined as Anna") || strings.Contains(text, "no longer") {
+		t.Errorf("who joins again sees %s", text)
+	}
+}
+
 // Ranks are said as people say them.
 func TestOrdinals(t *testing.T) {
 	t.Parallel()

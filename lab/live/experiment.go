@@ -81,6 +81,8 @@ func (x *experiment) draw(q *quiz) {
 	q.s.board.put(runPart(q.name), q.s.fragment("ran", q.ran.result))
 }
 
+func (x *experiment) reset(q *quiz) { q.forget() }
+
 // experimentView is an experiment as its page shows it.
 type experimentView struct {
 	lab.Experiment

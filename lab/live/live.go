@@ -126,7 +126,7 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 
 // register makes the other parts, which have no text until something runs.
 func (s *Server) register() {
-	names := append([]string{"class", "class-all", "people", "name", "now"}, serverParts...)
+	names := append([]string{"class", "class-all", "member", "people", "name", "now"}, serverParts...)
 	for _, e := range s.cfg.Catalogue {
 		for _, l := range locksOf(e) {
 			names = append(names, l.Key())

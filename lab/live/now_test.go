@@ -89,7 +89,7 @@ func TestABurstThatGoesOn(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*slowly) // in the bubble
 		defer cancel()
 		s := &Server{board: newBoard()}
-		if (&bursts{s: s}).play(ctx, now); ctx.Err() != nil || !strings.Contains(s.board.get(cardPart("v1"), viewer{}), "lost 2<") {
+		if (&bursts{s: s, shown: now}).play(ctx, now); ctx.Err() != nil || !strings.Contains(s.board.get(cardPart("v1"), viewer{}), "lost 2<") {
 			t.Errorf("seen again it ends with %v: %s", ctx.Err(), s.board.get(cardPart("v1"), viewer{}))
 		}
 	})

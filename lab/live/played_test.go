@@ -245,3 +245,45 @@ func TestTheDrawingIsHighInAClass(t *testing.T) {
 		wanted("looked-at")
 	}
 }
+
+// torn lists what of a drawing is not that of its last step.
+const torn = `((s) => {
+	const last = s.steps.at(-1), seen = (e) => s.querySelector(e), looks = last.beats.at(-1).after.counter;
+	const is = {
+		caption: [seen(".what").textContent, last.says], counter: [s.parts("counter")[0].querySelector("[data-says]").textContent, looks.text],
+		slider: [seen("input").value, seen("input").max], back: [seen(".back").disabled, false], on: [seen(".on").disabled, true],
+		play: [seen(".play").firstChild.data.trim(), "Play"], plays: [s.plays, false],
+	};
+	const wrong = Object.entries(is).filter(([, [is, want]]) => is !== want);
+	return wrong.map(([what, [is, want]]) => what + " is " + is + " and not " + want).join("; ");
+})(document.querySelector("lock-stage"))`
+
+// When the trainer shows the answers, the drawing says more, and is not played again: whether it has ended, goes on or stands at a step,
+// its picture, caption, slider and buttons then show its end, until somebody presses Play.
+func TestTheDrawingIsAtItsEndWithTheAnswers(t *testing.T) {
+	testenv.Check(t, testenv.Page)
+	t.Parallel()
+	_, base := teaching(t)
+	b := chrome.New(t)
+	b.Open(base+"/ui/trainer", projector)
+	b.Do(chromedp.SendKeys("#token", token+kb.Enter), chromedp.WaitNotPresent("#token"))
+	for _, when := range []string{
+		fmt.Sprintf(toStep, 99), // the slider stops at its end
+		fmt.Sprintf(toStep, 3),
+		`document.querySelector("lock-stage").plays`,
+	} {
+		b.Open(base+"/ui/story/7", projector)
+		b.Do(chromedp.WaitVisible("#run-it:enabled"), chromedp.KeyEvent("r"), chromedp.WaitVisible(".view:nth-of-type(1) input[type=range]"))
+		b.Do(chromedp.WaitVisible("#show-it:enabled"))
+		if !chrome.Ask[bool](b, when) {
+			t.Errorf("it is not so that %s", when)
+		}
+		b.Do(chromedp.KeyEvent("s"), chromedp.WaitVisible(".view .shows"))
+		if wrong := chrome.Ask[string](b, torn); wrong != "" {
+			t.Errorf("after %s: %s", when, wrong)
+		}
+		b.Do(chromedp.Click(".view:nth-of-type(1) .play"))
+		testenv.Eventually(t, "it plays", func() bool { return chrome.Ask[bool](b, `document.querySelector("lock-stage").plays`) })
+		b.Do(chromedp.Click("#again-it"), chromedp.WaitVisible("lock-stage.waits"))
+	}
+}

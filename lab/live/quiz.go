@@ -35,6 +35,7 @@ type subject interface {
 	run(ctx context.Context, q *quiz) conclusion     // shows the run meanwhile
 	draw(q *quiz)                                    // fills the parts between two runs; it needs the lock
 	data(q *quiz, v *quizView) any                   // for the template
+	reset(q *quiz)                                   // shows no run any more, because a new class begins; it needs the lock
 }
 
 // conclusion is what a run came to.
@@ -213,7 +214,7 @@ func (q *quiz) end(o conclusion, opened bool) {
 			q.s.questions.Reopen(o.question)
 		}
 	default: // a class began anew meanwhile, which was not asked
-		q.ran, q.failed = nil, nil
+		q.subject.reset(q)
 	}
 	q.subject.draw(q)
 	q.s.board.again(q.name)
@@ -327,7 +328,7 @@ func (s *Server) newClass() {
 	s.questions.ReopenAll()
 	for _, q := range s.quizzes {
 		if !s.questions.Of(q.question, "").Runs {
-			q.forget()
+			q.subject.reset(q)
 		}
 	}
 }

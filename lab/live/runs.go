@@ -142,6 +142,11 @@ func (s *Server) isRunning(part string) bool {
 func (s *Server) stop(part string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.cancel(part)
+}
+
+// cancel is stop with the lock.
+func (s *Server) cancel(part string) {
 	if u := s.busy[part]; u != nil {
 		u.stopped = true
 		u.cancel(errStopped)

@@ -208,6 +208,54 @@ func TestANewClassKnowsNothingOfTheBurstsBefore(t *testing.T) {
 	}
 }
 
+// A result beside an open question answers it. When a class is asked about another burst, and when a new class begins, nobody gets the
+// burst before: on no card, in no table, not in the history, and not once more, slowly. A new class never gets it.
+func TestAnOpenQuestionHasNoEarlierBurst(t *testing.T) {
+	t.Parallel()
+	results := []string{"lost 89", "11 of 100"}
+	for _, path := range []string{"/ui/burst", "/ui/class/reset"} {
+		s, base := burstPage(t, &Class{Token: token}, noInstances)
+		leads := trains(t, base)
+		page := func() string {
+			_, page := send(t, leads, http.MethodGet, base+"/ui/burst", nil, nil)
+			return page
+		}
+		post := func(path string, form url.Values) int {
+			status, _ := send(t, leads, http.MethodPost, base+path, form, nil)
+			return status
+		}
+		judged := left("v1", 11, 9, lab.AsExpected)
+		ends := func() {
+			endBurst(s, &burst.Results{Users: 100, Pageview: []burst.PageviewRow{judged.Pageview}, Order: []burst.OrderRow{judged.Order}})
+			post("/ui/quiz/burst/show", nil)
+		}
+		told := newBurstNow(burst.Plan{Users: 100, Versions: []string{"v1"}})
+		for value := int64(1); value < 3 || told.longest() == 0; value++ { // the clock may not tell two answers apart
+			told.apply(burst.Answered{Version: "v1", Instance: "a", Value: value})
+		}
+		told.apply(judged)
+		s.bursts.shown = told
+		if ends(); !all(page(), results) {
+			t.Fatalf("the burst is not shown: %s", page())
+		}
+		post("/ui/burst/replay", nil)
+		post(path, plan("200", "v1"))
+		testenv.Eventually(t, "it is not seen again, slowly", func() bool { return !s.isBusy(againPart(burstName)) })
+		for _, result := range results {
+			if strings.Contains(page(), result) {
+				t.Errorf("after %s there is %q beside the question: %s", path, result, page())
+			}
+		}
+		if status := post("/ui/burst/replay", nil); status != http.StatusConflict {
+			t.Errorf("after %s the burst can be seen again: %d", path, status)
+		}
+		isNew := path == "/ui/class/reset"
+		if ends(); isNew != (len(s.bursts.ended) == 1) || isNew != (s.bursts.plan.Users == firstPlan.Users) {
+			t.Errorf("after %s the plan is %+v, and the history has %d bursts", path, s.bursts.plan, len(s.bursts.ended))
+		}
+	}
+}
+
 // Browsers send the cookies of a host to all of its ports. Two classes on one machine do not take each other's names, and a script gets
 // no cookie. A browser has one name.
 func TestTwoClassesOnOneMachine(t *testing.T) {

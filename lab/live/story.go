@@ -128,6 +128,8 @@ func (c scene) draw(q *quiz) {
 	q.s.board.putMade(runPart(q.name), func() string { return q.s.fragment("scene-ran", variants) })
 }
 
+func (c scene) reset(q *quiz) { q.forget() }
+
 // sceneView is a scene as its page shows it.
 type sceneView struct {
 	story.Scene

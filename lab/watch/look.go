@@ -17,7 +17,8 @@ import (
 	"locklab/lab/servers"
 )
 
-// answerWithin is how long a server may take to answer before it is shown as silent.
+// A server that does not answer within this time is asked again, and is silent if it does not answer then: on a busy machine, or in a
+// failover, all can be slow once.
 const answerWithin = 250 * time.Millisecond
 
 // Picture is what the servers say now.
@@ -173,9 +174,7 @@ func (s *Servers) Look(ctx context.Context) Picture {
 	for i, one := range s.all {
 		boxes[i] = one.box(s.redis)
 		asking.Go(func() {
-			ctx, cancel := context.WithTimeout(ctx, answerWithin)
-			defer cancel()
-			if boxes[i].answers() && s.ask(ctx, one, &boxes[i]) != nil {
+			if boxes[i].answers() && s.askTwice(ctx, one, &boxes[i]) != nil {
 				boxes[i].State = Silent
 			}
 		})
@@ -261,6 +260,24 @@ func (s *server) box(t *servers.Topology) Box {
 		b.Does = append(b.Does, d)
 	}
 	return b
+}
+
+// askTwice asks a server, and once more if it does not answer in time.
+func (s *Servers) askTwice(ctx context.Context, one *server, b *Box) (err error) {
+	for range 2 {
+		answered := *b
+		if err = s.askWithin(ctx, one, &answered); err == nil {
+			*b = answered
+			break
+		}
+	}
+	return err
+}
+
+func (s *Servers) askWithin(ctx context.Context, one *server, b *Box) error {
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	return s.ask(ctx, one, b)
 }
 
 // ask fills in what a server says of itself.

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -141,6 +142,27 @@ func TestAnInstanceSaysItsOwners(t *testing.T) {
 	err := new(Servers).ask(t.Context(), &server{instance: &servers.Instance{URL: instance.URL}}, &b)
 	if slices.Sort(b.owners); err != nil || !slices.Equal(b.owners, []string{"a", "b"}) {
 		t.Errorf("%q, %v", b.owners, err)
+	}
+}
+
+// A server that is slow to answer once is no silent one. One that does not answer again is.
+func TestASlowAnswerIsNoSilence(t *testing.T) {
+	t.Parallel()
+	for slow, silent := range map[int32]bool{1: false, 9: true} {
+		var asked atomic.Int32
+		instance := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if asked.Add(1) <= slow {
+				<-r.Context().Done() // until nobody waits for the answer
+				return
+			}
+			fmt.Fprint(w, `{"instance":"instance-1","owners":{"v3":"a"}}`)
+		}))
+		defer instance.Close()
+		var b Box
+		err := new(Servers).askTwice(t.Context(), &server{instance: &servers.Instance{URL: instance.URL}}, &b)
+		if (err != nil) != silent || (b.owners == nil) != silent {
+			t.Errorf("after %d slow answers: %v, %q", slow, err, b.owners)
+		}
 	}
 }
 

@@ -8,17 +8,17 @@ customElements.define("lock-stage", class extends HTMLElement {
   run = 0; // number of the run that plays; a new one ends it
   running = []; // its animations
 
+  // The answers were shown, so the steps say more now. What has played is not played once more: the drawing stays at its end.
   attributeChangedCallback(_, old) {
-    if (old !== null) this.connectedCallback();
+    if (old === null) return;
+    this.read();
+    queueMicrotask(() => this.show(this.steps.length - 1)); // when the whole part has changed
   }
 
   connectedCallback() {
     this.range = this.querySelector("input[type=range]");
     if (!this.range) return; // nothing to play yet
-    let looks = {};
-    this.steps = JSON.parse(this.dataset.steps).map((step) => ({
-      ...step, beats: step.beats.map((beat) => ({ ...beat, before: looks, after: (looks = { ...looks, ...beat.looks }) })),
-    }));
+    this.read();
     this.press(".play", () => this.toggle());
     this.press(".back", () => this.show(this.step - 1));
     this.press(".on", () => this.show(this.step + 1));
@@ -27,6 +27,13 @@ customElements.define("lock-stage", class extends HTMLElement {
     if (!this.checkVisibility()) return;
     this.play(1); // once, when it appears
     this.classList.toggle("unseen", !this.still);
+  }
+
+  read() {
+    let looks = {};
+    this.steps = JSON.parse(this.dataset.steps).map((step) => ({
+      ...step, beats: step.beats.map((beat) => ({ ...beat, before: looks, after: (looks = { ...looks, ...beat.looks }) })),
+    }));
   }
 
   disconnectedCallback() { this.stop(); }

@@ -110,7 +110,7 @@ var Scenes = []Scene{
 		After: [3]string{
 			"An update of the counter.",
 			"The lock: without an expiry nobody gets it any more.",
-			"Nothing: B got the lock in both runs.",
+			"Nothing: B got the lock later.",
 		},
 		Lost: 1,
 	},

@@ -56,6 +56,11 @@ func (r run) Address() string {
 	return "#" + r.Experiment.ID
 }
 
+// Violated is the index of the first variant that is drawn with a violation, before what was measured; -1: there is none.
+func (r run) Violated() int {
+	return slices.IndexFunc(r.Variants, func(v variant) bool { return v.Telling && v.Violation != nil })
+}
+
 // LeftOut has a sentence for each reason why variants did not run.
 func (r run) LeftOut() []string { return lab.VariantsLeftOut(r.Judgement) }
 
@@ -71,6 +76,14 @@ type variant struct {
 	Loads    *plot
 	Shown    []history.Event // the evidence, with the time since the trial began
 	Took     time.Duration
+}
+
+// Title is its name with the version that it runs, where the name does not say that.
+func (v variant) Title() string {
+	if version := outcome.Version(v.Name, v.Strategy); version != "" {
+		return fmt.Sprintf("%s (%s)", v.Name, version)
+	}
+	return v.Name
 }
 
 func newPage(title string, f drawing.Format, saved ...lab.Saved) page {

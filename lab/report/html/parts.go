@@ -41,7 +41,8 @@ func Outcome(w io.Writer, run lab.Saved) error {
 	})
 }
 
-// Verdicts writes what each variant of a run showed, folded apart from the few that say most.
+// Verdicts writes what each variant of a run showed, folded apart from the few that say most. What was measured stands after the first
+// drawing of a violation.
 func Verdicts(w io.Writer, run lab.Saved) error {
 	return pages().ExecuteTemplate(w, "verdicts", newPage("", drawing.Live, run))
 }

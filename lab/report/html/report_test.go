@@ -20,6 +20,25 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
+// On the live page a reader sees a violation drawn before the table of what was measured, and a variant is named with its version.
+func TestAViolationComesBeforeTheMeasurements(t *testing.T) {
+	var page strings.Builder
+	run := failover()
+	events := append(run.Record.Events, lab.Milliseconds.Of("of waiting").Event("A", 7))
+	run = made(history.Counter, events...)
+	run.Judgement.Variants[1].Strategy = "v3"
+	if err := errors.Join(Verdicts(&page, run), Verdicts(&page, measuring())); err != nil {
+		t.Fatal(err)
+	}
+	text := page.String()
+	drawn, measured := strings.Index(text, `class="drawing`), strings.Index(text, "What was measured")
+	if drawn < 0 || measured < drawn || strings.Count(text, "What was measured") != 2 {
+		t.Errorf("the drawing is at %d, what was measured at %d: %s", drawn, measured, text)
+	}
+	wants(t, text, `<span class="name">variant (v3)</span>`)
+	wants(t, render(t, run), `<span class="name">variant (v3)</span>`)
+}
+
 // ran has the runs of [entry], by id.
 var ran sync.Map
 

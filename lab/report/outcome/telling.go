@@ -2,11 +2,20 @@ package outcome
 
 import (
 	"slices"
+	"strings"
 
 	"locklab/lab"
 	"locklab/lab/history"
 	"locklab/versions"
 )
+
+// Version is the version that a variant runs, where its name does not say so; empty: it does, or the variant runs none.
+func Version(name, strategy string) string {
+	if slices.Contains(versions.Names(), strategy) && !strings.Contains(name, strategy) {
+		return strategy
+	}
+	return ""
+}
 
 // Telling selects the variants that a short report draws: a violation, its remedy, and each that is not as predicted. Violation and remedy
 // are of the same lock if there are two such variants. The control is the remedy where no other variant is without a violation.

@@ -10,7 +10,6 @@ import (
 	"locklab/lab"
 	"locklab/lab/history"
 	"locklab/lab/report/outcome"
-	"locklab/versions"
 )
 
 // Results is what `app lab run` prints: a table of verdicts, the evidence, and how to reproduce it.
@@ -190,8 +189,8 @@ func runsTable(runs []lab.Result, colour bool) Table {
 // variantTitle names the version that a variant runs, where its name does not, and marks the control.
 func variantTitle(name, strategy string, control bool) string {
 	var notes []string
-	if slices.Contains(versions.Names(), strategy) && !strings.Contains(name, strategy) {
-		notes = append(notes, strategy)
+	if version := outcome.Version(name, strategy); version != "" {
+		notes = append(notes, version)
 	}
 	if control {
 		notes = append(notes, "control")
