@@ -13,7 +13,7 @@ APP := go run -ldflags "-X 'main.stamp=$(STAMP)'" ./cmd/app
 # Fails with a sentence when Maven or the JDK is missing.
 MAVEN = @{ command -v mvn && command -v javac; } >/dev/null || { echo "make $@ needs Java 17 and Maven: apt-get install openjdk-17-jdk-headless maven (macOS: brew install openjdk maven)"; exit 1; }
 
-.PHONY: help demo test check race doctor images up burst status down jmeter articles twelve kubernetes kubernetes-test libraries library mixed class interop topologies fmt lint style size imports mutants cross fuzz model bench scale bench-test microbench screenshot faults lab compare pages results site site-check tidy dist dist-check release licences outdated vulnerabilities
+.PHONY: help demo test check race doctor images up burst status down jmeter articles twelve kubernetes kubernetes-test libraries library mixed class interop topologies fmt lint size imports mutants cross fuzz model bench scale bench-test microbench screenshot faults lab compare pages results site site-check tidy dist dist-check release licences outdated vulnerabilities
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -24,7 +24,7 @@ demo: ## Start two instances, send 666 simultaneous page views to each version, 
 test: ## Run the tests and list missing servers and flaky tests at the end; LAB_REQUIRE=all fails if a server is missing
 	@.ci/test
 
-check: ## Run the checks that are not part of CI (two hours or more); PART="style size" selects some, PART=help lists them
+check: ## Run the checks that are not part of CI (two hours or more); PART="size pages" selects some, PART=help lists them
 	@.ci/check $(PART)
 
 # All tests of the locks, on every server, but only the short ones of other packages.
@@ -69,12 +69,9 @@ topologies: ## Load every topology and version with three load tools, kill the m
 fmt: ## Format the Go code, and sort its imports
 	go run $(GOLANGCI) fmt
 
-lint: ## Run golangci-lint, including the rules on which package may import which
+lint: ## Run golangci-lint, including line length (140), function length (40), and which package may import which
 	go run $(GOLANGCI) run ./...
 	@! git grep -nE '^\s+\*?redis\.(Client|Tx|UniversalClient)$$' -- '*.go' ':!*_test.go' || { echo "name this field: docs/decisions/0025"; exit 1; }
-
-style: ## Check line length (140), function length (40) and spelling of the Go code
-	go run $(GOLANGCI) run --enable-only=funlen,lll,misspell ./...
 
 size: ## Count lines of Go without tests: total, some parts, and each package
 	@.ci/size

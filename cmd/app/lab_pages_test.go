@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,7 +11,7 @@ import (
 )
 
 // A new run is taken over with --take, and its page is written; the pages of other experiments are not. Where there is no run to take,
-// nothing is written.
+// nothing is written. A run of fewer trials is refused.
 func TestPagesTakeRuns(t *testing.T) {
 	t.Parallel()
 	testenv.Slow(t)
@@ -27,9 +28,13 @@ func TestPagesTakeRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := labRun(t, "L10", "--embedded", "--trials=1", "--out="+store); got.code != exitOK {
-		t.Fatalf("exit %d: %s", got.code, got.err)
+	run := func(flags ...string) {
+		t.Helper()
+		if got := labRun(t, append([]string{"L10", "--embedded", "--out=" + store}, flags...)...); got.code != exitOK {
+			t.Fatalf("exit %d: %s", got.code, got.err)
+		}
 	}
+	run()
 	pages := func(args ...string) output {
 		return app(t.Context(), append([]string{"lab", "pages", "--dir=" + dir}, args...)...)
 	}
@@ -37,7 +42,7 @@ func TestPagesTakeRuns(t *testing.T) {
 	wantSentence(t, pages("--take="+missing), exitUnavailable, missing, "nothing was written", "lab run --all --out "+missing)
 	wantSentence(t, pages("--take="+empty), exitUnavailable, empty, "nothing was written")
 	wantSentence(t, pages("--take="+store, "L03"), exitUnavailable, store, "nothing was written")
-	if got := pages("--take="+store, "L10"); got.code != exitOK || !strings.Contains(got.out, "Took over 1 of 1 runs") {
+	if got := pages("--take="+store, "L10"); got.code != exitOK || !strings.Contains(got.out, "Took over 1 of 1 runs from "+store+": L10.") {
 		t.Fatalf("exit %d: %s%s", got.code, got.err, got.out)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "docs", "experiments", "L09-waiting.md")); err != nil {
@@ -46,6 +51,13 @@ func TestPagesTakeRuns(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(dir, "docs", "experiments", "L10-set-without-nx.md"))
 	if err != nil || !strings.Contains(string(page), "Verdict: **as predicted**") {
 		t.Errorf("%v:\n%s", err, page)
+	}
+	run("--trials=1")
+	if got := pages("--take="+store, "L10"); got.code != exitUnavailable || !strings.Contains(got.err, "ran 1 of 3 trials") {
+		t.Errorf("exit %d: %s%s", got.code, got.err, got.out)
+	}
+	if after, err := os.ReadFile(filepath.Join(dir, "docs", "experiments", "L10-set-without-nx.md")); !bytes.Equal(page, after) {
+		t.Errorf("a run of one trial has changed the page: %v", err)
 	}
 }
 

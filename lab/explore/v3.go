@@ -1,6 +1,8 @@
 package explore
 
 import (
+	"fmt"
+
 	"locklab/lockstrategy/articlelock"
 	"locklab/lockstrategy/redislock/script"
 )
@@ -15,7 +17,8 @@ var V3 = articlelock.Lock{
 			acquire, _ := script.Commands(articlelock.Key, c.Value, c.Lease)
 			return acquire
 		},
-		Then: func(_ *articlelock.Client, reply any) articlelock.Next { return granted(reply) },
+		Then:  func(_ *articlelock.Client, reply any) articlelock.Next { return granted(reply) },
+		Words: grantedInWords,
 	}},
 	Release:    []articlelock.Step{release},
 	Compensate: []articlelock.Step{release},
@@ -24,15 +27,43 @@ var V3 = articlelock.Lock{
 var release = articlelock.Step{
 	Name: "release.lua",
 	Then: func(_ *articlelock.Client, reply any) articlelock.Next {
-		if values, ok := reply.([]any); ok && len(values) > 0 && values[0] == int64(0) {
+		if !freed(reply) {
 			return articlelock.NotHeld
 		}
 		return articlelock.Continue
+	},
+	Words: func(reply any) string {
+		if !freed(reply) {
+			return "not its own"
+		}
+		return "released"
 	},
 	Command: func(c *articlelock.Client) []any {
 		_, release := script.Commands(articlelock.Key, c.Value, c.Lease)
 		return release
 	},
+}
+
+// freed reads the reply of release.lua: 0 first means that the owner did not hold the lock.
+func freed(reply any) bool {
+	values, ok := reply.([]any)
+	return !ok || len(values) == 0 || values[0] != int64(0)
+}
+
+// grantedInWords is the reply of acquire.lua for people. Of a refusal it says what is left of the other lease.
+func grantedInWords(reply any) string {
+	if granted(reply) == articlelock.Continue {
+		return "granted"
+	}
+	values, _ := reply.([]any)
+	if len(values) < 2 {
+		return shown(reply)
+	}
+	left, _ := values[1].(int64)
+	if left < 0 {
+		return "refused: the key has no expiry"
+	}
+	return fmt.Sprintf("refused: %.1f s left", float64(left)/1000)
 }
 
 // granted reads the reply of acquire.lua: without a token another client holds the lock.

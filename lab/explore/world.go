@@ -120,7 +120,11 @@ func (w *World) step(ctx context.Context, c *Client) error {
 	if err != nil {
 		return err
 	}
-	w.record(event(c, history.Command, fmt.Sprintf("%s → %s", step.Name, shown(reply))))
+	words := shown
+	if step.Words != nil {
+		words = step.Words
+	}
+	w.record(event(c, history.Command, fmt.Sprintf("%s → %s", step.Name, words(reply))))
 	found := c.Found
 	if err := c.replied(step, reply); err != nil {
 		return err

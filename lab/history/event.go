@@ -112,15 +112,21 @@ func (m Mark) On(e Event) Event {
 func (m Mark) In(e Event) bool { return cmp.Or(e.Name, e.Text) == m.Name }
 
 // Summary is the event in a few words, for a timeline.
-func (e Event) Summary() string {
+func (e Event) Summary() string { return e.summary("") }
+
+// summary is Summary with the name of the key, if the trial needs one: see [KeyNames].
+func (e Event) summary(key string) string {
 	var words []string
+	if key != "" {
+		key += ":"
+	}
 	switch e.Kind {
 	case Command, Note, Left:
 		return e.Text
 	case Read, Write, Final:
-		words = append(words, string(e.Kind), fmt.Sprint(e.Value))
+		words = append(words, string(e.Kind), key, fmt.Sprint(e.Value))
 	case Stale:
-		words = append(words, e.refused())
+		words = append(words, key, e.refused())
 	case Measure:
 		if words = append(words, fmt.Sprint(e.Value)); e.Unit != "" {
 			words = append(words, e.Unit)
@@ -131,12 +137,16 @@ func (e Event) Summary() string {
 	case Heal:
 		return "✓ " + e.Text
 	default:
-		words = append(words, string(e.Kind))
+		words = append(words, string(e.Kind), key)
 	}
 	if e.Token > 0 {
 		words = append(words, fmt.Sprintf("token %d", e.Token))
 	}
-	return strings.TrimRight(strings.Join(append(words, e.Text), " "), " ")
+	words = slices.DeleteFunc(append(words, e.Text), func(word string) bool { return word == "" })
+	if last := len(words) - 1; key != "" && words[last] == key {
+		words[last] = strings.TrimSuffix(key, ":")
+	}
+	return strings.TrimRight(strings.Join(words, " "), " ")
 }
 
 // refused says what a resource refused because of its fencing token.

@@ -41,25 +41,29 @@ func Relative(events []Event) []Event {
 }
 
 // Timelines draws events as text, at most [Columns] wide. It has a column for each timeline, and time downwards from 0 ms. Fencing
-// tokens are counted as in [Relative]. Of more timelines than there is room for it makes a list.
-func Timelines(events []Event) string {
-	events = Relative(events)
+// tokens are counted as in [Relative], and keys are named as [KeyNames] says. Of more timelines than there is room for it makes a list.
+func Timelines(events []Event) string { return TimelinesOf(events, events) }
+
+// TimelinesOf draws the events of a trial that a reader should see. All of its events say whether their keys need names.
+func TimelinesOf(trial, events []Event) string {
+	events, keyOf := Relative(events), KeyNames(trial)
+	summary := func(e Event) string { return e.summary(keyOf(e)) }
 	t := sheet{width: make(map[string]int)}
 	for _, e := range events {
 		if !slices.Contains(t.names, e.Timeline) {
 			t.names = append(t.names, e.Timeline)
 			t.width[e.Timeline] = length(e.Timeline)
 		}
-		t.width[e.Timeline] = max(t.width[e.Timeline], length(e.Summary()))
+		t.width[e.Timeline] = max(t.width[e.Timeline], length(summary(e)))
 	}
 	if !t.fit() {
-		return list(events)
+		return list(events, summary)
 	}
 	t.row("ms", func(name string) string { return name })
 	for _, e := range events {
 		t.row(milliseconds(e), func(name string) string {
 			if name == e.Timeline {
-				return e.Summary()
+				return summary(e)
 			}
 			return ""
 		})
@@ -118,11 +122,11 @@ func (t *sheet) row(at string, cell func(name string) string) {
 }
 
 // list is events one below the other, each with its timeline.
-func list(events []Event) string {
+func list(events []Event, summary func(Event) string) string {
 	const margin = "   "
 	var b strings.Builder
 	for _, e := range events {
-		for i, line := range Wrap(e.Timeline+": "+e.Summary(), Columns-timeWidth-len(margin)) {
+		for i, line := range Wrap(e.Timeline+": "+summary(e), Columns-timeWidth-len(margin)) {
 			at := ""
 			if i == 0 {
 				at = milliseconds(e)

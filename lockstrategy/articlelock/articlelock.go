@@ -38,6 +38,8 @@ type Step struct {
 	Command func(c *Client) []any
 	// Then reads the reply: a string, an int64, a list, or nil. Without it the client continues.
 	Then func(c *Client, reply any) Next
+	// Words says what a reply means, for people; nil: the reply says it itself.
+	Words func(reply any) string
 }
 
 // Next is what a client does after a reply.

@@ -11,7 +11,10 @@ import (
 
 func exclusion() []promise {
 	return []promise{
-		{"one holder at a time, over two processes", everybody, func(c trial) {
+		{"one holder at a time, over two processes", shared, func(c trial) {
+			c.oneHolder(localqueue.HandOff{})
+		}},
+		{"one holder at a time, in the process", local, func(c trial) {
 			c.oneHolder(localqueue.HandOff{})
 		}},
 		{"one holder at a time, when nothing is handed off", queued, func(c trial) {
@@ -23,7 +26,7 @@ func exclusion() []promise {
 		{"a release works under a context that has ended", everybody, trial.releasedLate},
 		{"a lease outlives the context it was acquired under", everybody, trial.outlives},
 		{"a living holder keeps its lease beyond the lease's length", served, trial.renewed},
-		{"a lock that is closed ends waits, grants nothing, and keeps what it holds", served, trial.closed},
+		{"a lock that is closed ends waits, grants nothing, and keeps what it holds", shared, trial.closed},
 	}
 }
 

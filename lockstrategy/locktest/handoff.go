@@ -13,19 +13,19 @@ import (
 
 func handOffs() []promise {
 	return []promise{
-		{"a lease is handed off without a request to the server", all(served, queued), trial.handsOff},
-		{"HandOff.Count 1: every lease goes back to the server", all(served, queued), func(c trial) {
+		{"a lease is handed off without a request to the server", all(shared, queued), trial.handsOff},
+		{"HandOff.Count 1: every lease goes back to the server", all(shared, queued), func(c trial) {
 			c.handsNothingOff(localqueue.HandOff{Count: 1})
 		}},
-		{"HandOff.Time over: every lease goes back to the server", all(served, queued), func(c trial) {
+		{"HandOff.Time over: every lease goes back to the server", all(shared, queued), func(c trial) {
 			c.handsNothingOff(localqueue.HandOff{Count: 1 << 30, Time: time.Nanosecond})
 		}},
-		{"HandOff.Count leases in a row, then the key goes back to the server", all(served, queued), trial.handsBack},
+		{"HandOff.Count leases in a row, then the key goes back to the server", all(shared, queued), trial.handsBack},
 		{"a process hands off Count leases in a row although another waits", yields, trial.handsOffCount},
 		{"a caller that asks for a lease of its own takes none that was another's", queued, trial.handsOffNoTerms},
-		{"a process that leaves while it waits stops nobody", served, trial.processLeaves},
-		{"a process that leaves while it is notified stops nobody", served, trial.processLeavesNotified},
-		{"a process that dies while it waits stops nobody", served, trial.processDies},
+		{"a process that leaves while it waits stops nobody", shared, trial.processLeaves},
+		{"a process that leaves while it is notified stops nobody", shared, trial.processLeavesNotified},
+		{"a process that dies while it waits stops nobody", shared, trial.processDies},
 	}
 }
 

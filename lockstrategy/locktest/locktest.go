@@ -22,9 +22,12 @@ import (
 type Backend struct {
 	// Open opens one more client of the lock, which shares nothing with the others but the server: another process.
 	Open func(t *testing.T, s Settings) Client
-	// Server lets a test look at the server itself, past all clients. A lock without a server leaves it nil. Then the cases that need
-	// two processes are left out.
+	// Server lets a test look at the server itself, past all clients; of a lock in the process at what it has stored. Without one, the
+	// cases that look there are left out.
 	Server *Server
+	// InProcess is set for a lock that is in the process of its clients: no other process shares it, none of its requests can be counted or
+	// cut off. The cases of these are left out.
+	InProcess bool
 
 	// What the lock promises, or how it works.
 	Fenced  bool // leases have fencing tokens
@@ -53,8 +56,8 @@ type Client struct {
 	Queue *localqueue.Queue // set where Backend.Queued is
 	Admin *redislock.Lock   // set where Backend.Admin is
 	Close func()            // closes the strategy and its queue
-	Crash func()            // cuts the client's connections for good; needed where there is a Server, and called at most once
-	Sent  func() int        // returns how many commands the server has executed for this client
+	Crash func()            // cuts the client's connections for good, and is called at most once; not needed InProcess
+	Sent  func() int        // returns how many commands the server has executed for this client; not needed InProcess
 }
 
 // Server is what a backend's server shows past all clients, and what can be done to it.
@@ -109,8 +112,11 @@ func RunInBubbles(t *testing.T, start func(t *testing.T) Backend) {
 func each(t *testing.T, b Backend, check func(t *testing.T, p promise, key string)) {
 	promises := slices.Concat(exclusion(), waiting(), reentrance(), losses(), forced(), handOffs(), shares(), tokens(), faults(),
 		unreachable())
-	if b.Server == nil && (b.Fenced || b.Yields) {
-		t.Fatal("a Backend that is Fenced, or that Yields, needs a Server: these promises are checked past its clients")
+	if b.InProcess && (b.Fenced || b.Yields) {
+		t.Fatal("a Backend that is Fenced, or that Yields, is not InProcess: these promises are between processes")
+	}
+	if b.Server == nil && !b.InProcess {
+		t.Fatal("a Backend needs a Server, or is InProcess")
 	}
 	name := "lock:case"
 	if b.Queued { // the same servers may be checked without one at the same time
@@ -128,6 +134,8 @@ func each(t *testing.T, b Backend, check func(t *testing.T, p promise, key strin
 
 func everybody(Backend) bool { return true }
 func served(b Backend) bool  { return b.Server != nil }
+func shared(b Backend) bool  { return !b.InProcess } // by several processes
+func local(b Backend) bool   { return b.InProcess }
 func wired(b Backend) bool   { return b.Wired }
 func hung(b Backend) bool    { return b.Wired && !b.bubble } // the wire hangs, or is slow
 func fenced(b Backend) bool  { return b.Fenced }

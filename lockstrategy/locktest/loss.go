@@ -16,7 +16,7 @@ func losses() []promise {
 		{"RenewAtMost bounds a lease that is renewed: it is lost with ErrExpired", everybody, trial.atMost},
 		{"RenewAtMost: the key is given back immediately, whatever its lease", everybody, trial.atMostGivesBack},
 		{"a lease that the server has forgotten is lost with ErrGone", served, trial.gone},
-		{"a dead holder's key is free after its lease, and not before it stopped", served, trial.dead},
+		{"a dead holder's key is free after its lease, and not before it stopped", shared, trial.dead},
 		{"a lease that is lost ends every context that relied on it", all(served, queued), trial.lostTogether},
 		{
 			"a lease that is lost after a hand-off is the next owner's loss, and the callers that wait go on",

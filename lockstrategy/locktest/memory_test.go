@@ -23,6 +23,7 @@ type store struct {
 	locks  map[string]held
 	number uint64
 	defect string // empty: none
+	fenced bool   // grants have tokens
 }
 
 type held struct {
@@ -49,15 +50,18 @@ func (m *memoryLock) Acquire(ctx context.Context, key string, options ...lockstr
 		o := &memoryOwner{memoryLock: m, Polled: session.Polled(time.Millisecond), key: key, name: m.keeper.NewName()}
 		g := &session.Grant{Key: key, Asked: time.Now(), Owner: o}
 		g.Expiry, g.Renewed = request.Lease(m.lease)
+		g.Renewed = g.Renewed || m.defect == "it renews a named lease"
 		o.expiry = g.Expiry
 		taken := false
 		err := m.ask(func() {
-			if h, ok := m.locks[key]; ok && time.Now().Before(h.expires) {
+			if h, ok := m.locks[key]; ok && (time.Now().Before(h.expires) || m.defect == "its leases do not end") {
 				taken = true
 				return
 			}
-			m.number++
-			g.Number = m.number
+			if m.fenced {
+				m.number++
+				g.Number = m.number
+			}
 			m.locks[key] = held{o.name, time.Now().Add(g.Expiry)}
 		})
 		switch {
@@ -125,7 +129,10 @@ func TestMemoryConforms(t *testing.T) {
 	t.Parallel()
 	for name, queued := range testlocks.AloneAndQueued {
 		t.Run(name, func(t *testing.T) {
-			locktest.RunInBubbles(t, func(*testing.T) locktest.Backend { return memoryBackend(queued) })
+			locktest.RunInBubbles(t, func(*testing.T) locktest.Backend { return memoryBackend(queued, false) })
+		})
+		t.Run(name+" in the process", func(t *testing.T) {
+			locktest.RunInBubbles(t, func(*testing.T) locktest.Backend { return memoryBackend(queued, true) })
 		})
 	}
 }
@@ -138,26 +145,31 @@ func TestTheSuiteFindsADefect(t *testing.T) {
 	if os.Getenv(memoryDefect) != "" {
 		t.Skip("this process has a defect itself")
 	}
-	for defect, promise := range map[string]string{
-		"it frees another's lock": "a_lease_that_the_server_has_forgotten", "it renews nothing": "a_living_holder_keeps",
-		"its tokens do not grow": "fencing_tokens_grow",
+	for _, c := range []struct{ store, defect, promise string }{
+		{"alone", "it frees another's lock", "a_lease_that_the_server_has_forgotten"},
+		{"alone", "it renews nothing", "a_living_holder_keeps"},
+		{"alone", "its leases do not end", "a_dead_holder's_key_is_free"},
+		{"alone", "its tokens do not grow", "fencing_tokens_grow"},
+		{"alone_in_the_process", "it frees another's lock", "a_lease_that_the_server_has_forgotten"},
+		{"alone_in_the_process", "it renews nothing", "a_living_holder_keeps"},
+		{"alone_in_the_process", "it renews a named lease", "LeaseFor:_the"},
 	} {
-		t.Run(defect, func(t *testing.T) {
+		t.Run(c.store+", "+c.defect, func(t *testing.T) {
 			t.Parallel()
-			suite := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestMemoryConforms$/^alone$", "-test.timeout=5m")
-			suite.Env = append(os.Environ(), memoryDefect+"="+defect)
+			suite := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestMemoryConforms$/^"+c.store+"$", "-test.timeout=5m")
+			suite.Env = append(os.Environ(), memoryDefect+"="+c.defect)
 			found, err := suite.CombinedOutput()
-			if err == nil || !bytes.Contains(found, []byte("--- FAIL: TestMemoryConforms/alone/"+promise)) {
+			if err == nil || !bytes.Contains(found, []byte("--- FAIL: TestMemoryConforms/"+c.store+"/"+c.promise)) {
 				t.Errorf("the suite says %v: %s", err, found)
 			}
 		})
 	}
 }
 
-func memoryBackend(queued bool) locktest.Backend {
-	s := &store{locks: make(map[string]held), defect: os.Getenv(memoryDefect)}
+func memoryBackend(queued, inProcess bool) locktest.Backend {
+	s := &store{locks: make(map[string]held), defect: os.Getenv(memoryDefect), fenced: !inProcess}
 	return locktest.Backend{
-		Fenced: true, Queued: queued, Yields: queued,
+		InProcess: inProcess, Fenced: !inProcess, Queued: queued, Yields: queued && !inProcess,
 		Open: func(t *testing.T, settings locktest.Settings) locktest.Client {
 			m := &memoryLock{store: s, lease: settings.Lease, keeper: session.NewKeeper()}
 			client := testlocks.Opened(t, queued, m, func() error { m.keeper.Close(); return nil }, settings.HandOff)

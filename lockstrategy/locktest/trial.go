@@ -32,11 +32,11 @@ func (c trial) warm(client Client) {
 	c.release(c.acquire(client))
 }
 
-// pair opens two clients, or the same one twice where clients do not share a server.
+// pair opens two clients, or the same one twice where processes do not share the lock.
 func (c trial) pair(s Settings) (one, two Client) {
 	c.Helper()
 	one = c.open(s)
-	if c.backend.Server == nil {
+	if c.backend.InProcess {
 		return one, one
 	}
 	return one, c.open(s)

@@ -207,7 +207,7 @@ func paint(events []history.Event, found *history.Violation, f Format) *canvas {
 	c := newCanvas(events, f)
 	c.Left, c.shown = left, circled
 	names := c.addNames(shown)
-	c.columns, c.begins, c.Width = layout(shown, c.room)
+	c.columns, c.begins, c.Width = layout(shown, history.KeyNames(events), c.room)
 	c.addFaults(events)
 	c.taken = len(c.rows)
 	c.holds = history.Holders(events)

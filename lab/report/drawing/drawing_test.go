@@ -209,7 +209,7 @@ func TestTimelinesAreSorted(t *testing.T) {
 func TestLabelsHaveRoom(t *testing.T) {
 	columns, _, width := layout(told(
 		"A request a", "A grant a", "A read a", "B request b", "A write a", "A release a", "A released a", "B grant b", "B final", "B lose b",
-	), InReport.room)
+	), func(history.Event) string { return "" }, InReport.room)
 	ends := make(map[place]int)
 	for _, c := range columns {
 		at, half := place{c.Timeline, c.row}, widest(c.label)/2
@@ -222,5 +222,36 @@ func TestLabelsHaveRoom(t *testing.T) {
 		if c.x+half > width {
 			t.Errorf("%q ends beyond %d", c.label, width)
 		}
+	}
+}
+
+// Where a client goes from a lock to another and back, the labels name the keys.
+func TestLabelsNameTheKeys(t *testing.T) {
+	events := told("A request a", "A grant a", "A request b", "A refuse b", "A grant b", "A release b", "A release a")
+	for i := range events {
+		events[i].Key = "lock:" + events[i].Owner
+	}
+	var labels []string
+	for _, m := range Draw(events, nil, InReport).Marks {
+		for _, l := range m.Label {
+			labels = append(labels, l.Text)
+		}
+	}
+	const want = "requests a, holds a, requests b, refused b, holds b, releases b, releases a"
+	if got := strings.Join(labels, ", "); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// No label begins before its row, which would cut it off.
+func TestLabelsBeginInTheirRow(t *testing.T) {
+	events := told("A request a", "A grant a", "B released b", "C request c")
+	for i := range events[2:] {
+		events[2+i].At += time.Second
+	}
+	columns, rows, _ := stretched(events, func(history.Event) string { return "with a long name" }, 140, step, 200)
+	last := columns[len(columns)-1]
+	if begins := rows[len(rows)-1]; len(rows) < 2 || last.x-widest(last.label)/2 < begins {
+		t.Errorf("%q stands at %d, its row of %v begins at %d", last.label, last.x, rows, begins)
 	}
 }

@@ -30,20 +30,20 @@ type column struct {
 
 // layout gives each event its position: from left to right, with room for its label, and more room after a longer time. A drawing wider
 // than room continues in rows below. rows are the x at which these begin.
-func layout(events []history.Event, room int) (all []column, rows []int, width int) {
+func layout(events []history.Event, keyOf func(history.Event) string, room int) (all []column, rows []int, width int) {
 	const most, wrapped, wider, margin = 420, 140, 40, 80
-	_, _, width = stretched(events, 0, step, math.MaxInt)
+	_, _, width = stretched(events, keyOf, 0, step, math.MaxInt)
 	if width <= room {
-		return stretched(events, min(most, room-width), step, room)
+		return stretched(events, keyOf, min(most, room-width), step, room)
 	}
 	n := (width + wrapped + room - 1) / room
 	spare := max(0, n*(room-margin)-width-wrapped) / len(events)
 	for even := (width + wrapped) / n; even < room; even += wider { // rows of about the same width
-		if all, rows, width = stretched(events, wrapped, step+min(wider, spare), even); len(rows) <= n {
+		if all, rows, width = stretched(events, keyOf, wrapped, step+min(wider, spare), even); len(rows) <= n {
 			return all, rows, width
 		}
 	}
-	return stretched(events, wrapped, step, room)
+	return stretched(events, keyOf, wrapped, step, room)
 }
 
 // step is the least distance of two events.
@@ -56,7 +56,9 @@ type place struct {
 }
 
 // stretched lays events out with a width for time and a distance for each event, in rows of at most room.
-func stretched(events []history.Event, stretch, distance, room int) (all []column, rows []int, width int) {
+func stretched(
+	events []history.Event, keyOf func(history.Event) string, stretch, distance, room int,
+) (all []column, rows []int, width int) {
 	const margin, gap, beside = 18, 10, 80
 	total := span(events)
 	ends := make(map[place]int) // where what stands there ends
@@ -64,7 +66,7 @@ func stretched(events []history.Event, stretch, distance, room int) (all []colum
 	for i, e := range events {
 		at := column{Event: e}
 		if !history.EffectFollows(events[i:]) {
-			text, row := label(e)
+			text, row := label(e, keyOf(e))
 			at.row = row
 			if row != nowhere && text != "" {
 				at.label = lines(text, longLabel)
@@ -78,9 +80,9 @@ func stretched(events []history.Event, stretch, distance, room int) (all []colum
 				x, at.before = x+room, room+distance
 			}
 		}
-		if at.put(x, ends); at.end()+margin > rows[len(rows)-1]+room && i > 0 && rows[len(rows)-1] < width {
+		if at.put(x, rows[len(rows)-1], ends); at.end()+margin > rows[len(rows)-1]+room && i > 0 && rows[len(rows)-1] < width {
 			rows = append(rows, width)
-			at.put(width+margin+max(at.before, at.half()), ends)
+			at.put(width+margin+max(at.before, at.half()), width, ends)
 		}
 		at.fill(ends)
 		x = at.x
@@ -101,11 +103,11 @@ func (c *column) end() int {
 	return c.x + max(9, c.half())
 }
 
-// put places the event at x, or further right where its label has room.
-func (c *column) put(x int, ends map[place]int) {
+// put places the event at x, or further right where its label has room in a row that begins at from.
+func (c *column) put(x, from int, ends map[place]int) {
 	c.x = max(x, ends[place{c.Timeline, inside}]+9)
 	if c.row == above || c.row == below {
-		c.x = max(c.x, ends[place{c.Timeline, c.row}]+c.half())
+		c.x = max(c.x, from+widest(c.label)/2, ends[place{c.Timeline, c.row}]+c.half())
 	}
 }
 

@@ -60,34 +60,38 @@ func refusal(e history.Event) string {
 	return fmt.Sprintf("write %d refused", e.Value)
 }
 
-// label is the text beside an event, and its position.
-func label(e history.Event) (text string, row int) {
+// label is the text beside an event, and its position. key names the event's key where the trial needs one: see [history.KeyNames].
+func label(e history.Event, key string) (text string, row int) {
+	of, before := "", "" // the key behind a word, and before a number
+	if key != "" {
+		of, before = " "+key, " "+key+":"
+	}
 	switch e.Kind {
 	case history.Read, history.Write:
-		return strings.TrimSpace(fmt.Sprintf("%s %d %s", e.Kind, e.Value, e.Text)), above
+		return strings.TrimSpace(fmt.Sprintf("%s%s %d %s", e.Kind, before, e.Value, e.Text)), above
 	case history.Stale:
-		return refusal(e), above
+		return strings.TrimSpace(before + " " + refusal(e)), above
 	case history.Final:
-		return fmt.Sprintf("ends at %d", e.Value), above
+		return strings.TrimSpace(fmt.Sprintf("%s ends at %d", of, e.Value)), above
 	case history.Win:
 		return "wins", above
 	case history.Grant:
 		if e.Token > 0 {
-			return fmt.Sprintf("token %d", e.Token), inside
+			return strings.TrimSpace(fmt.Sprintf("%s token %d", before, e.Token)), inside
 		}
-		return "holds", inside
+		return "holds" + of, inside
 	case history.Release:
-		return "releases", below
+		return "releases" + of, below
 	case history.Request:
-		return "requests", below
+		return "requests" + of, below
 	case history.Refuse:
-		return "refused", below
+		return "refused" + of, below
 	case history.Die:
 		return "dies", below
 	case history.Command:
 		return e.Text, below
 	case history.Lose:
-		return "lost: " + e.Text, below
+		return "lost" + of + ": " + e.Text, below
 	case history.Released:
 		return e.Text, below
 	case history.Note, history.Heal, history.Left:

@@ -21,7 +21,7 @@ func example() (lab.Experiment, lab.Saved) {
 			Errata:    []lab.Erratum{{Article: "A2", What: "What | is wrong.", Where: "line 7: `del`"}},
 			Elsewhere: "Said by https://example.org.",
 		},
-		Schedule: lab.Schedule{Takes: 2 * time.Second},
+		Schedule: lab.Schedule{Takes: 2 * time.Second, Trials: 1},
 		Variants: []lab.Variant{{Name: "control"}, {Name: "DEL", Expect: lab.Sometimes, Strategy: "SET NX PX"}},
 		Check: func(events []history.Event) []history.Violation {
 			return history.Noted(events, history.Mark{Name: "it is violated"})
@@ -53,8 +53,8 @@ func example() (lab.Experiment, lab.Saved) {
 func generate(ctx context.Context, t *testing.T, all []lab.Experiment, runs ...lab.Saved) map[string][]byte {
 	t.Helper()
 	root := t.TempDir()
-	if taken, err := Take(ctx, root, runs); err != nil || taken != len(runs) {
-		t.Fatalf("took %d of %d runs: %v", taken, len(runs), err)
+	if taken, err := Take(ctx, root, runs); err != nil || len(taken.Experiments) != len(runs) {
+		t.Fatalf("took %v of %d runs: %v", taken, len(runs), err)
 	}
 	results, err := Load(root, all)
 	if err != nil {

@@ -2,6 +2,7 @@ package pages
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -114,9 +115,16 @@ func Runs(results []Result) (runs []lab.Saved) {
 	return runs
 }
 
-// Take makes each run that is newer than the committed result of its experiment that result, with its drawings. A run that shows nothing
-// is an error, and so are interleavings that are not as expected: then nothing is taken.
-func Take(ctx context.Context, root string, runs []lab.Saved) (taken int, err error) {
+// Taken is what became of runs that are newer than the committed results.
+type Taken struct {
+	Experiments []string // their numbers: they have a new result
+	Refused     []error  // why the others have none
+}
+
+// Take makes each run that is newer than the committed result of its experiment that result, with its drawings. It refuses a run with fewer
+// trials than the experiment's own number. A run that shows nothing is an error, and so are interleavings that are not as expected: then
+// nothing is taken.
+func Take(ctx context.Context, root string, runs []lab.Saved) (taken Taken, err error) {
 	files := make(map[string][]byte)
 	for _, run := range runs {
 		before, unreadable := read(root, run.Experiment)
@@ -124,22 +132,48 @@ func Take(ctx context.Context, root string, runs []lab.Saved) (taken int, err er
 			before = Result{}
 		}
 		newer := run.Experiment.ID == "" || run.Record.Began.After(before.Record.Began)
+		short := tooFewTrials(run)
 		var failed error
 		switch {
 		case !newer:
+			continue
+		case short != nil:
+			taken.Refused = append(taken.Refused, short)
 			continue
 		case run.Judgement.Verdict == lab.Inconclusive:
 			failed = fmt.Errorf("the run in %s is inconclusive: %s", run.Dir, run.Judgement.Why)
 		default:
 			failed = take(ctx, files, run)
 		}
-		taken, err = taken+1, errors.Join(err, failed)
+		taken.Experiments, err = append(taken.Experiments, lab.Number(run.Experiment.ID)), errors.Join(err, failed)
 	}
 	if err != nil {
-		return 0, err
+		return Taken{}, err
 	}
 	_, err = Write(root, files)
 	return taken, err
+}
+
+// tooFewTrials names the first variant of a run with fewer trials than the experiment's own number; nil: none has. A variant that was left
+// out may have none.
+func tooFewTrials(run lab.Saved) error {
+	for _, v := range run.Experiment.Variants {
+		at := slices.IndexFunc(run.Record.Variants, func(ran lab.VariantRecord) bool { return ran.Name == v.Name })
+		if at < 0 || run.Record.Variants[at].LeftOut != "" {
+			continue
+		}
+		trials, want := 0, cmp.Or(v.Trials, lab.Options{}.TrialsOf(run.Experiment))
+		for _, t := range run.Record.Variants[at].Trials {
+			if t.Repeats == 0 {
+				trials++
+			}
+		}
+		if trials < want {
+			const text = "%s was not taken over: variant %q ran %d of %d trials in %s; run it again without --trials: make lab LAB=\"run %[1]s\""
+			return fmt.Errorf(text, lab.Number(run.Experiment.ID), v.Name, trials, want, run.Dir)
+		}
+	}
+	return nil
 }
 
 // take adds the result of a run and its drawings to files. It tries every interleaving of the experiment's locks, which ends with ctx.

@@ -66,8 +66,8 @@ func TestTakeReplacesAnOlderResult(t *testing.T) {
 		exists bool
 	}{{s, 1, true}, {older, 0, true}, {s, 0, true}, {newer, 1, false}} {
 		taken, err := Take(t.Context(), root, []lab.Saved{step.run})
-		if err != nil || taken != step.taken {
-			t.Errorf("the run of %s: took %d runs, %v", step.run.Record.Began, taken, err)
+		if err != nil || len(taken.Experiments) != step.taken {
+			t.Errorf("the run of %s: took %v, %v", step.run.Record.Began, taken, err)
 		}
 		made, err := Generate(root, []lab.Experiment{e})
 		if err != nil {
@@ -105,8 +105,33 @@ func TestTakeRefusesAnInconclusiveRun(t *testing.T) {
 	taken, err := Take(t.Context(), root, []lab.Saved{other, interrupted, damaged})
 	wantSays(t, err, "store/L03 is inconclusive: it was interrupted")
 	wantSays(t, err, "store/X is inconclusive: run.json is damaged")
-	if written, _ := os.ReadDir(root); taken != 0 || len(written) != 0 {
-		t.Errorf("took %d runs and wrote %v", taken, written)
+	if written, _ := os.ReadDir(root); len(taken.Experiments) != 0 || len(written) != 0 {
+		t.Errorf("took %v and wrote %v", taken, written)
+	}
+}
+
+// A run with fewer trials than the experiment's own number replaces no result, and others are taken over beside it. A repeat is no trial of
+// its own.
+func TestTakeRefusesARunOfFewerTrials(t *testing.T) {
+	e, s := example()
+	e.Trials = 2
+	trials := []lab.TrialRecord{{Number: 1}, {Number: 2, Repeats: 1}, {Number: 3}}
+	short, whole := s, s
+	short.Experiment, short.Dir = e, "store/L03"
+	short.Record.Variants = []lab.VariantRecord{{Name: "control", Trials: trials}, {Name: "DEL", Trials: trials[:2]}}
+	whole.Experiment.ID, whole.Record.Experiment = "L04-shared-value", "L04-shared-value"
+	root := t.TempDir()
+	taken, err := Take(t.Context(), root, []lab.Saved{short, whole})
+	if err != nil || strings.Join(taken.Experiments, " ") != "L04" {
+		t.Fatalf("took %v: %v", taken.Experiments, err)
+	}
+	wantSays(t, errors.Join(taken.Refused...), `variant "DEL" ran 1 of 2 trials in store/L03`)
+	if _, err := os.Stat(filepath.Join(root, resultOf(e.ID))); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it has a result: %v", err)
+	}
+	short.Record.Variants[1].Trials = trials
+	if taken, err := Take(t.Context(), root, []lab.Saved{short}); err != nil || len(taken.Experiments) != 1 {
+		t.Errorf("with two trials: took %v, %v", taken, err)
 	}
 }
 

@@ -250,7 +250,8 @@ func Story(r lab.Record, v lab.VariantJudgement) string {
 	if len(events) == 0 {
 		return ""
 	}
-	drawing := lab.PrintableLines(history.Timelines(events))
+	trial := history.Of(r.Events, v.Name, events[0].Trial)
+	drawing := lab.PrintableLines(history.TimelinesOf(trial, events))
 	if left > 0 {
 		drawing += fmt.Sprintf("   (%d other events of this trial are left out.)\n", left)
 	}

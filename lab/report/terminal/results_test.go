@@ -10,6 +10,7 @@ import (
 	"locklab/lab"
 	"locklab/lab/burst"
 	"locklab/lab/burst/check"
+	"locklab/lab/history"
 	"locklab/versions"
 )
 
@@ -323,5 +324,24 @@ func TestManyInstancesFitARow(t *testing.T) {
 	r.Order = []burst.OrderRow{{Judged: burst.Judged{Version: "v3"}}}
 	if text := Bursts(r, Screen{}); strings.Contains(text, "instance-") || !strings.Contains(text, "  12 × 55 to 56  ") {
 		t.Errorf("%s", text)
+	}
+}
+
+// The whole trial says whether keys need names, also what comes after the violation and is not drawn.
+func TestAStoryNamesTheKeys(t *testing.T) {
+	r := lab.Record{Variants: []lab.VariantRecord{{Name: "v", Trials: []lab.TrialRecord{{Number: 1}}}}}
+	for i, e := range []history.Event{
+		{Kind: history.Grant, Key: "lock:a"},
+		{Kind: history.Refuse, Key: "lock:b"},
+		{Kind: history.Release, Key: "lock:a"},
+		{Kind: history.Grant, Key: "lock:b"},
+		{Kind: history.Release, Key: "lock:a"},
+	} {
+		e.Seq, e.Variant, e.Trial, e.Timeline = i+1, "v", 1, "A"
+		r.Events = append(r.Events, e)
+	}
+	text := Story(r, lab.VariantJudgement{Name: "v", Violation: &history.Violation{Events: []int{2}}})
+	if !strings.Contains(text, "grant a\n") || !strings.Contains(text, "refuse b\n") || strings.Contains(text, "release") {
+		t.Errorf("it is\n%s", text)
 	}
 }

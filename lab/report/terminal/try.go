@@ -1,7 +1,9 @@
 package terminal
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -9,28 +11,25 @@ import (
 	"locklab/lab/scorecard"
 )
 
-// Scorecard is what `app lab try` prints: a row for each promise, the measurements, and the evidence of each violation.
+// Scorecard is what `app lab try` prints: the evidence of each violation, the measurements, a row for each promise, and the result. The
+// rows and the result stand last, where a terminal still shows them.
 func Scorecard(c *scorecard.Scorecard, screen Screen) string {
 	var b strings.Builder
+	writeFailures(&b, c, screen)
+	if m := measured(c); m.Len() > 0 {
+		fmt.Fprintf(&b, "%s\n\n", m.In(screen))
+	}
 	t := NewTable("", c.Name, "time", "result").Right("time")
 	for _, row := range c.Rows {
 		number := lab.Number(row.ID)
 		t.Row(number, row.Title, fmt.Sprintf("%.1f s", row.Took), State(row.State, screen.Colour))
 	}
-	fmt.Fprintf(&b, "%s\n\n", t.In(screen))
-	before := b.Len()
-	writeFailures(&b, c, screen)
-	if m := measured(c); m.Len() > 0 {
-		if b.Len() > before {
-			b.WriteString("\n")
-		}
-		fmt.Fprintf(&b, "%s\n", m.In(screen))
-	}
+	fmt.Fprintf(&b, "%s\n", t.In(screen))
 	writeFooter(&b, c, screen)
 	return b.String()
 }
 
-// writeFailures writes why rows do not hold, with the evidence.
+// writeFailures writes why rows do not hold, with the evidence: of a row with several violations that of the first.
 func writeFailures(b *strings.Builder, c *scorecard.Scorecard, screen Screen) {
 	for _, row := range c.Rows {
 		if row.Why == "" {
@@ -41,12 +40,25 @@ func writeFailures(b *strings.Builder, c *scorecard.Scorecard, screen Screen) {
 		if row.Stderr != "" {
 			fmt.Fprintf(b, "The end of the program's stderr:\n%s\n", Indent(lab.PrintableLines(row.Stderr)))
 		}
-		for _, v := range row.Variants {
-			if v.Verdict == lab.Unexpected {
-				fmt.Fprintf(b, "\n%s:\n%s\n", v.Name, Story(row.Saved.Record, v))
-			}
-		}
+		writeFirst(b, row, c.Report)
 	}
+	if b.Len() > 0 && !strings.HasSuffix(b.String(), "\n\n") {
+		b.WriteString("\n")
+	}
+}
+
+// writeFirst draws the first variant of a row that is violated, and says where the others are drawn.
+func writeFirst(b *strings.Builder, row scorecard.Score, report string) {
+	violated := slices.DeleteFunc(slices.Clone(row.Variants), func(v lab.VariantJudgement) bool { return v.Verdict != lab.Unexpected })
+	if len(violated) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n%s:\n%s", violated[0].Name, Story(row.Saved.Record, violated[0]))
+	if more := len(violated) - 1; more > 0 {
+		drawn := cmp.Or(report, "the report")
+		fmt.Fprintf(b, "Other variants of %s with a violation: %d. They are drawn in %s\n", lab.Number(row.ID), more, drawn)
+	}
+	b.WriteString("\n")
 }
 
 // writeFooter writes what was tried, and what it came to.
