@@ -189,7 +189,7 @@ var Scenes = []Scene{
 		Experiment: "L11", Variants: []string{"no pause", "paused", "paused, token checked"},
 		Called: map[string]string{"paused": "tokens ignored", "paused, token checked": "tokens compared"},
 		Stage:  stage.Options{Clients: two, Tokens: true}, Fix: "paused, token checked",
-		Ends: "No lock can prevent a late write, but the counter can: it remembers the newest token that has read it, and refuses an older one.",
+		Ends: "No lock can prevent a late write, but the counter can: it refuses a token older than the newest that has read it.",
 		After: [3]string{
 			"B's update: A wrote the same number over it.",
 			"A's update: the counter refused it.",
