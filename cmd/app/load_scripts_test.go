@@ -182,7 +182,7 @@ func TestK6CountsRefusedViews(t *testing.T) {
 	burst := runK6(t, 99, "75 were refused (502: 25, 503: 50) and 25 have no answer", "pview", "BASE_URL="+outage(), "USERS=120")
 	sustained := runK6(t, 0, "25 of the 100 others counted as well", "pview", "BASE_URL="+outage(), "RATE=50", "DURATION=3s")
 	for _, out := range []string{burst, sustained} {
-		if !strings.Contains(out, " refused 75 (502: 25, 503: 50) ") || !strings.Contains(out, " without an answer 25 ") {
+		if !strings.Contains(out, " error answers 75 (502: 25, 503: 50) ") || !strings.Contains(out, " without an answer 25 ") {
 			t.Error(out)
 		}
 	}

@@ -134,7 +134,7 @@ func TestThePictureOfL11(t *testing.T) {
 	open(b, file, chrome.View{Name: "", Width: width, Scheme: "light"})
 	b.Do(
 		chromedp.EmulateViewport(width, height),
-		chromedp.Evaluate[chromedp.Void](`[...document.querySelectorAll("h4 .name")].find(n => n.innerText === "paused").scrollIntoView()`),
+		chromedp.Evaluate[chromedp.Void](`[...document.querySelectorAll("h4 .name")].find(n => n.innerText === "paused (v3)").scrollIntoView()`),
 	)
 	for _, text := range []string{"A: paused", "refused"} {
 		if !chrome.Ask[bool](b, fmt.Sprintf(`[...document.querySelectorAll("svg text")].some(e => e.textContent.includes(%q) &&
