@@ -1,6 +1,7 @@
 // Command etcd is go.etcd.io/etcd/client/v3/concurrency as a program for app lab try. Each acquire has a session of its own, as in the
-// package's examples: a session that locks twice is granted twice. The TTL of a session is the lab's lease, rounded up to whole seconds,
-// and not 60 s. The fencing token is the revision of etcd at the grant. With the argument done the holder is told when the session is done.
+// package's examples: a session that locks twice is granted twice. The TTL of a session is 3 s, and not 60 s: a client that has lost its
+// connection waits for a second or more before it connects again, so one second cannot be renewed in time. The fencing token is the revision
+// of etcd at the grant. With the argument done the holder is told when the session is done.
 package main
 
 import (
@@ -16,11 +17,19 @@ import (
 	"locklab/lab/clients/protocol"
 )
 
+const ttl = 3 // seconds
+
 func main() {
-	claims := protocol.Claims{Name: "etcd concurrency", Store: protocol.Etcd, Renews: true, Tokens: true, Messages: true, Silent: true}
-	claims.Tells = len(os.Args) > 1 && os.Args[1] == "done"
+	claims := protocol.Claims{
+		Name: "etcd concurrency", Store: protocol.Etcd, LeaseMS: ttl * 1000, Renews: true, Tokens: true, Messages: true, Silent: true,
+	}
+	dialTimeout := 5 * time.Second
+	if len(os.Args) > 1 && os.Args[1] == "done" {
+		// A session without any answer is done a second after this timeout, whatever its TTL.
+		claims.Tells, dialTimeout = true, time.Second
+	}
 	err := protocol.Serve(os.Stdin, os.Stdout, claims, func(start protocol.Request) (protocol.Lock, error) {
-		client, err := etcd.New(etcd.Config{Endpoints: start.Servers, DialTimeout: 5 * time.Second})
+		client, err := etcd.New(etcd.Config{Endpoints: start.Servers, DialTimeout: dialTimeout})
 		return func(ctx context.Context, r protocol.Request) (protocol.Held, error) {
 			return acquire(ctx, client, r, claims.Tells)
 		}, err
@@ -32,8 +41,7 @@ func main() {
 }
 
 func acquire(ctx context.Context, client *etcd.Client, r protocol.Request, tells bool) (protocol.Held, error) {
-	ttl := (r.Lease() + time.Second - 1) / time.Second
-	session, err := concurrency.NewSession(client, concurrency.WithTTL(int(ttl)))
+	session, err := concurrency.NewSession(client, concurrency.WithTTL(ttl))
 	if err != nil {
 		return protocol.Held{}, err
 	}
