@@ -44,32 +44,34 @@ func (s *Stack) start(c command) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer log.Close() // the server has a duplicate
 	p.cmd = exec.Command(c.argv[0], c.argv[1:]...)
 	p.cmd.Env = c.env
 	p.cmd.Stdout, p.cmd.Stderr = log, log
+	logged := func() {}
 	if c.in != nil {
-		p.cmd.Stdin, p.cmd.Stdout = c.in, c.out
+		r, w, err := os.Pipe()
+		if err != nil {
+			return nil, errors.Join(err, log.Close())
+		}
+		p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = c.in, c.out, w
+		logged = p.keepLog(log, r)
+		log = w
 	}
 	p.cmd.SysProcAttr = endsWithParent()
-	if err := p.cmd.Start(); err != nil {
+	err = p.cmd.Start()
+	_ = log.Close() // the server has a duplicate
+	if err != nil {
+		logged()
 		return nil, fmt.Errorf("start %s: %w", c.name, err)
 	}
 	pidFile := filepath.Join(s.dir, c.name+pidSuffix)
 	written := os.WriteFile(pidFile, fmt.Appendln(nil, p.PID()), 0o644)
-	ended := make(chan struct{})
 	go func() {
+		defer close(p.done)
 		_ = p.cmd.Wait()
 		killGroup(p.PID()) // what the server has started, and left
 		_ = os.Remove(pidFile)
-		close(ended)
-	}()
-	go func() {
-		defer close(p.done)
-		if c.in != nil {
-			p.boundLog(ended)
-		}
-		<-ended
+		logged()
 	}()
 	s.add(p)
 	return p, written
@@ -157,35 +159,40 @@ func (p *Process) LastLines(n int) (lines []string) {
 	return lines[max(0, len(lines)-n):]
 }
 
-// boundLog keeps the log below [longestLog], until the process has ended. What is removed is the beginning.
-func (p *Process) boundLog(ended <-chan struct{}) {
-	look := time.NewTicker(50 * time.Millisecond)
-	defer look.Stop()
-	for running := true; running; {
-		select {
-		case <-look.C:
-		case <-ended:
-			running = false
+// keepLog copies what the process writes to its log, of at most [longestLog]: what is removed is the beginning. The function it
+// returns is for when the process has ended, and returns when all is copied; a process that has left the group may hold the pipe open,
+// and is not awaited.
+func (p *Process) keepLog(log, pipe *os.File) (logged func()) {
+	copied := make(chan struct{})
+	go func() {
+		defer close(copied)
+		buffer, size := make([]byte, 64<<10), 0
+		for {
+			n, err := pipe.Read(buffer)
+			if size+n > longestLog {
+				size = p.trim(log)
+			}
+			_, _ = log.Write(buffer[:n])
+			if size += n; err != nil {
+				return
+			}
 		}
-		if info, err := os.Stat(p.log); err == nil && info.Size() > longestLog {
-			p.trimLog()
-		}
+	}()
+	return func() {
+		_ = pipe.SetReadDeadline(time.Now().Add(time.Second))
+		<-copied
+		_, _ = pipe.Close(), log.Close()
 	}
 }
 
-// trimLog removes all but the end of the log. The process appends to it meanwhile, so a few lines may be lost.
-func (p *Process) trimLog() {
+// trim removes all but the end of the log, and returns its size.
+func (p *Process) trim(log *os.File) int {
 	p.trimming.Lock()
 	defer p.trimming.Unlock()
-	log, err := os.OpenFile(p.log, os.O_WRONLY|os.O_APPEND, 0)
-	if err != nil {
-		return
-	}
-	defer log.Close()
-	tail := p.tail()
-	if log.Truncate(0) == nil {
-		_, _ = log.WriteString(tail)
-	}
+	end := p.tail()
+	_ = log.Truncate(0)
+	_, _ = log.WriteString(end)
+	return len(end)
 }
 
 // end is the end of the log only, because a log may be long.
