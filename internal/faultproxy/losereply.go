@@ -36,6 +36,11 @@ func NoGreeting(request Chunk) bool {
 	return true
 }
 
+var pingOrPong = regexp.MustCompile(`(?i)^(\*1\r\n\$4\r\nping\r\n|\+pong\r\n|\*2\r\n\$4\r\npong\r\n\$0\r\n\r\n)+$`)
+
+// RedisPing is a [Proxy.Control] for Redis: a client may ping a connection in its background, at any time. It is PING alone, or its reply.
+func RedisPing(c Chunk) bool { return pingOrPong.Match(c.Data) }
+
 // http1 begins a request or an answer of HTTP/1.
 var http1 = regexp.MustCompile(`^([A-Z]+ /|HTTP/1\.)`)
 

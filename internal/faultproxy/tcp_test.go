@@ -3,6 +3,7 @@ package faultproxy_test
 import (
 	"context"
 	"net"
+	"strings"
 	"testing"
 	"time"
 
@@ -133,6 +134,20 @@ func TestHTTP2Control(t *testing.T) {
 	} {
 		if got := faultproxy.HTTP2Control(faultproxy.Chunk{Data: []byte(c.chunk)}); got != c.control {
 			t.Errorf("%q: control %t", c.chunk, got)
+		}
+	}
+}
+
+// A ping is no request. A chunk that also has a request is one, and so is the reply to it.
+func TestRedisPing(t *testing.T) {
+	const ping, get = "*1\r\n$4\r\nPING\r\n", "*2\r\n$3\r\nGET\r\n$1\r\nk\r\n"
+	for chunk, control := range map[string]bool{
+		ping: true, strings.ToLower(ping + ping): true, "+PONG\r\n": true, "*2\r\n$4\r\npong\r\n$0\r\n\r\n": true,
+		ping + get: false, get + ping: false, get: false, "+OK\r\n": false, "+PONG\r\n$1\r\n5\r\n": false,
+		"*2\r\n$4\r\nPING\r\n$1\r\nk\r\n": false, "": false,
+	} {
+		if got := faultproxy.RedisPing(faultproxy.Chunk{Data: []byte(chunk)}); got != control {
+			t.Errorf("%q: control %t", chunk, got)
 		}
 	}
 }

@@ -33,8 +33,8 @@ type Kind struct {
 }
 
 var kinds = []Kind{
-	{Name: "redis", Title: "Redis", Program: RedisServer, Embedded: true, start: startRedis},
-	{Name: "redlock", Title: "RedLock", Program: RedisServer, Embedded: true, start: startRedLock},
+	{Name: "redis", Title: "Redis", Program: RedisServer, Embedded: true, Control: faultproxy.RedisPing, start: startRedis},
+	{Name: "redlock", Title: "RedLock", Program: RedisServer, Embedded: true, Control: faultproxy.RedisPing, start: startRedLock},
 	{
 		Name: "database", Title: "MariaDB", Program: MariaDBServer, Embedded: true,
 		start: startDatabase, Requests: questionsOfMariaDB,

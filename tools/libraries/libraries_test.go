@@ -120,7 +120,7 @@ func TestTheTablesSayWhatTheScorecardsSay(t *testing.T) {
 	all[3].Without = "T03"
 	violations := violationTable(all)
 	for _, c := range []struct{ table, line string }{
-		{waysTable(all), "| good | Good 1.0 (Go, etcd) |"},
+		{waysList(all), "- **Good 1.0** (Go): \n  - `good` (store `etcd`): "},
 		{scoreTable(all), "| good | ✓ | – | ✓ |"},
 		{scoreTable(all), "| bad | ✓ | ✓ | **✗** | ✓ | ✓ | ✓ | ? |"},
 		{scoreTable(all), "| polls | ✓ | ✓ | ✓ |"},

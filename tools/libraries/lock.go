@@ -49,7 +49,6 @@ type Lock struct {
 	Language string   `json:"language"` // of builds
 	Command  string   `json:"command"`  // after `app lab try --`
 	Settings string   `json:"settings"` // that are not the library's defaults, and why
-	Best     bool     `json:"best"`     // it is a second way: with the setting that helps
 	Without  string   `json:"without"`  // rows whose documented limit this way does not have
 	Of       *Library `json:"-"`
 }

@@ -37,7 +37,7 @@ func tablesOf(locks []Lock) (map[string]string, error) {
 		return nil, errors.New("no lock was tried")
 	}
 	return map[string]string{
-		"tried": caption(all), "ways": waysTable(all), "rows": rowTable(all), "scores": scoreTables(all), "violations": violationTable(all),
+		"tried": caption(all), "ways": waysList(all), "rows": rowTable(all), "scores": scoreTables(all), "violations": violationTable(all),
 		"costs": costTable(all),
 	}, nil
 }
@@ -54,18 +54,16 @@ func caption(all []result) string {
 	}})
 }
 
-// waysTable says how each lock is used.
-func waysTable(all []result) string {
-	var rows [][]string
-	for _, r := range all {
-		usage, title := r.Of.Normal, strings.TrimSpace(r.Of.Title+" "+r.Version)
-		if r.Best {
-			usage = "the same"
+// waysList says how each lock is used, below its library.
+func waysList(all []result) string {
+	var text strings.Builder
+	for i, r := range all {
+		if i == 0 || r.Of != all[i-1].Of {
+			fmt.Fprintf(&text, "- **%s** (%s): %s\n", strings.TrimSpace(r.Of.Title+" "+r.Version), r.Language, r.Of.Normal)
 		}
-		rows = append(rows, []string{r.Name, fmt.Sprintf("%s (%s, %s)", title, r.Language, r.Claims.Store), usage, r.Settings})
+		fmt.Fprintf(&text, "  - `%s` (store `%s`): %s\n", r.Name, r.Claims.Store, r.Settings)
 	}
-	columns := []string{"name", "library, version", "how its README uses it, and the defaults", "what differs here"}
-	return marked.Table(len(columns), columns, rows)
+	return text.String()
 }
 
 // rowTable says what each row of the scorecard is about.
