@@ -35,6 +35,7 @@ func livePage(t *testing.T, flags ...string) (base string) {
 func livePageProcess(t *testing.T, flags ...string) (base string, pid int) {
 	t.Helper()
 	page := process(t, append([]string{"lab", "serve", "--listen=127.0.0.1:0", "--no-browser", "--out=" + t.TempDir()}, flags...)...)
+	page.Env = append(os.Environ(), "GOGC=100") // its memory is that of a user's page: .ci/test sets another value
 	out, err := page.StdoutPipe()
 	if err == nil {
 		err = page.Start()
