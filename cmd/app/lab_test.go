@@ -73,6 +73,7 @@ func TestLabRunIsSaved(t *testing.T) {
 // Without Docker, app lab run --on docker fails before the first trial and says what to do.
 func TestLabRunWithoutDocker(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
+	t.Setenv("LAB_REQUIRE", "") // that of the tests would be answered first
 	got := app(t.Context(), "lab", "run", "F01", "--on", "docker", "--dir", "../..")
 	if got.code != exitUnavailable || !strings.Contains(got.err, "docker is not on the PATH: app doctor") ||
 		strings.Contains(got.err, "trial 1") {

@@ -58,5 +58,5 @@ func All() lab.Catalogue { return slices.Clone(all()) }
 
 // OnInstances reports whether an experiment needs instances of the app. Without them it shows nothing.
 func OnInstances(e lab.Experiment) bool {
-	return strings.Contains("PG", e.ID[:1]) || e.ID == limits.R0.ID || e.ID == faults.F13.ID
+	return strings.Contains("PG", e.ID[:1]) || e.ID == limits.R0.ID || e.ID == limits.R11.ID || e.ID == faults.F13.ID
 }

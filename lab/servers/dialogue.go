@@ -33,7 +33,7 @@ func (s *Stack) Dialogue(role, name string) (*Dialogue, error) {
 	return s.talk(s.inRole(role, command{name: name}))
 }
 
-// Program starts another program, as Dialogue does. Its log is the end of what it writes to its stderr, at most 16 MB.
+// Program starts another program, as Dialogue does. Its log is what it writes to its stderr; on Linux, of a long one only the end.
 func (s *Stack) Program(name string, argv ...string) (*Dialogue, error) {
 	return s.talk(command{name: name, argv: argv})
 }

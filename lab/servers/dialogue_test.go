@@ -107,12 +107,12 @@ yes 'another line' | head -c 60000000 >&2; printf '\nthe last line\n' >&2`)
 		t.Fatal(err)
 	}
 	defer w.Out.Close()
-	size := func() int64 {
+	size := func() int64 { // on the disk
 		info, err := os.Stat(filepath.Join(s.Dir(), "program.log"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		return info.Size()
+		return 512 * info.Sys().(*syscall.Stat_t).Blocks
 	}
 	if lines := bufio.NewScanner(w.Out); !lines.Scan() || lines.Text() != "written" {
 		t.Fatalf("%q, %v", lines.Text(), lines.Err())

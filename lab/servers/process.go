@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 )
@@ -21,10 +20,9 @@ const stopTimeout = 15 * time.Second
 type Process struct {
 	Name string
 
-	log      string // the file with its output
-	trimming sync.Mutex
-	cmd      *exec.Cmd
-	done     chan struct{} // closed when the server has ended
+	log  string // the file with its output
+	cmd  *exec.Cmd
+	done chan struct{} // closed when the server has ended
 }
 
 // command is a server to start. Its output goes to a file in the stack's directory, unless there are in and out.
@@ -35,7 +33,7 @@ type command struct {
 	in, out *os.File // the process's standard input and output, when it is talked to
 }
 
-// longestLog is how many bytes the log of a process that is talked to may have: anybody's program may flood its stderr.
+// longestLog is how many bytes the log of a process that is talked to may take on the disk: anybody's program may flood its stderr.
 const longestLog = 16 << 20
 
 func (s *Stack) start(c command) (*Process, error) {
@@ -44,34 +42,32 @@ func (s *Stack) start(c command) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer log.Close() // the server has a duplicate
 	p.cmd = exec.Command(c.argv[0], c.argv[1:]...)
 	p.cmd.Env = c.env
 	p.cmd.Stdout, p.cmd.Stderr = log, log
-	logged := func() {}
 	if c.in != nil {
-		r, w, err := os.Pipe()
-		if err != nil {
-			return nil, errors.Join(err, log.Close())
-		}
-		p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = c.in, c.out, w
-		logged = p.keepLog(log, r)
-		log = w
+		p.cmd.Stdin, p.cmd.Stdout = c.in, c.out
 	}
 	p.cmd.SysProcAttr = endsWithParent()
-	err = p.cmd.Start()
-	_ = log.Close() // the server has a duplicate
-	if err != nil {
-		logged()
+	if err := p.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", c.name, err)
 	}
 	pidFile := filepath.Join(s.dir, c.name+pidSuffix)
 	written := os.WriteFile(pidFile, fmt.Appendln(nil, p.PID()), 0o644)
+	ended := make(chan struct{})
 	go func() {
-		defer close(p.done)
 		_ = p.cmd.Wait()
 		killGroup(p.PID()) // what the server has started, and left
 		_ = os.Remove(pidFile)
-		logged()
+		close(ended)
+	}()
+	go func() {
+		defer close(p.done)
+		if c.in != nil {
+			p.boundLog(ended)
+		}
+		<-ended
 	}()
 	s.add(p)
 	return p, written
@@ -159,60 +155,38 @@ func (p *Process) LastLines(n int) (lines []string) {
 	return lines[max(0, len(lines)-n):]
 }
 
-// keepLog copies what the process writes to its log, of at most [longestLog]: what is removed is the beginning. The function it
-// returns is for when the process has ended, and returns when all is copied; a process that has left the group may hold the pipe open,
-// and is not awaited.
-func (p *Process) keepLog(log, pipe *os.File) (logged func()) {
-	copied := make(chan struct{})
-	go func() {
-		defer close(copied)
-		buffer, size := make([]byte, 64<<10), 0
-		for {
-			n, err := pipe.Read(buffer)
-			if size+n > longestLog {
-				size = p.trim(log)
-			}
-			_, _ = log.Write(buffer[:n])
-			if size += n; err != nil {
-				return
-			}
+// boundLog frees the disk from all but the end of a long log, until the process has ended. The log is not written anew: the process appends
+// to it meanwhile, and no line may be lost.
+func (p *Process) boundLog(ended <-chan struct{}) {
+	look := time.NewTicker(50 * time.Millisecond)
+	defer look.Stop()
+	freed := int64(0)
+	for running := true; running; {
+		select {
+		case <-look.C:
+		case <-ended:
+			running = false
 		}
-	}()
-	return func() {
-		_ = pipe.SetReadDeadline(time.Now().Add(time.Second))
-		<-copied
-		_, _ = pipe.Close(), log.Close()
+		if info, err := os.Stat(p.log); err == nil && info.Size()-freed > longestLog {
+			freed = info.Size() - endOfLog
+			_ = freeBeginning(p.log, freed)
+		}
 	}
 }
 
-// trim removes all but the end of the log, and returns its size.
-func (p *Process) trim(log *os.File) int {
-	p.trimming.Lock()
-	defer p.trimming.Unlock()
-	end := p.tail()
-	_ = log.Truncate(0)
-	_, _ = log.WriteString(end)
-	return len(end)
-}
+// endOfLog is how many bytes of a log are kept, and read: it may be long.
+const endOfLog = 64 << 10
 
-// end is the end of the log only, because a log may be long.
 func (p *Process) end() string {
-	p.trimming.Lock()
-	defer p.trimming.Unlock()
-	return p.tail()
-}
-
-func (p *Process) tail() string {
-	const tailSize = 64 << 10
 	log, err := os.Open(p.log)
 	if err != nil {
 		return ""
 	}
 	defer log.Close()
 	if size, err := log.Seek(0, io.SeekEnd); err == nil {
-		_, _ = log.Seek(max(0, size-tailSize), io.SeekStart)
+		_, _ = log.Seek(max(0, size-endOfLog), io.SeekStart)
 	}
-	text, _ := io.ReadAll(io.LimitReader(log, tailSize))
+	text, _ := io.ReadAll(io.LimitReader(log, endOfLog))
 	return string(text)
 }
 
